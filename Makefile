@@ -1,0 +1,57 @@
+# make demo    the main job on a small synthetic pilot: which debate to run within a budget
+# make test    the tests
+# make lint    ruff, mypy, import-linter
+# make bench   speed against limits and peers; slow, never part of the tests
+# make setup   the virtual environment alone (each of the above does it when needed)
+# make clean   removes what the above made, but keeps the environment
+
+PYTHON ?= $(shell for p in python3.11 python3 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+EXTRAS := test,lint,dask,export,live
+JOBS   ?= 2
+ARGS   ?=
+ROOMS  := model theory vectorized experiments live
+
+DEMO_PILOT := experiments/demo/pilot.csv
+DEMO_OUT   := build/demo
+DEMO       := plan --pilot $(DEMO_PILOT) --items 2000 --budget-usd 20 --plot $(DEMO_OUT)/frontier.png
+
+.PHONY: demo test lint bench setup view clean
+
+demo: setup
+	@mkdir -p $(DEMO_OUT)
+	$(BIN)/adjourn $(DEMO)
+
+test: setup
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile $(ARGS)
+
+lint: setup view
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: setup
+	$(BIN)/python -m pytest -p benchmark -o python_files='bench_*.py' benchmarks $(ARGS)
+
+setup: $(STAMP)
+
+# setuptools comes first, pinned: the build then needs no isolated, unpinned environment of its own.
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; set PYTHON=/path/to/python" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt setuptools
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
+	@touch $@
+
+# The package as type checkers must see it: adjourn/<room>, by links.
+view:
+	@mkdir -p build/view/adjourn
+	@for room in $(ROOMS); do ln -sfn ../../../$$room build/view/adjourn/$$room; done
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache .benchmarks
+	find $(ROOMS) tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""What a person runs: calibrate, plan, sweep, reproduce, report, and the command line."""
