@@ -1,0 +1,1 @@
+"""The exact law by enumeration and quadrature."""

@@ -1,0 +1,1 @@
+"""Judging debates: items, gaps, protocols, juries."""

@@ -1,0 +1,1 @@
+"""Shipped protocols, populations and example prices: TOML files, each entry with its source."""
