@@ -3,9 +3,10 @@ r"""Which counter answers which random question.
 Every random number of a simulation is a pure function of (seed, question, purpose, slot), by the counter-based generator
 Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011): key = the 64-bit
 seed, counter = (question low word, question high word, purpose, slot // 4); the four 32-bit words of a block serve the slots
-4b .. 4b+3. There is no state and no stream: the draw of agent j in round r of question i is the same whichever protocol,
-engine, thread, chunk or machine asks for it, so two protocols run on the same seed share their questions (common random
-numbers) without any bookkeeping.
+4b .. 4b+3. Purposes that occur once a question share the blocks of one counter word, each with a slot of its own. There is no
+state and no stream: the draw of agent j in round r of question i is the same whichever protocol, engine, thread, chunk or
+machine asks for it, so two protocols run on the same seed share their questions (common random numbers) without any
+bookkeeping.
 
 A word x becomes the uniform number :math:`u = (x + 1/2) 2^{-32}`, exact in double precision and never 0 or 1.
 
@@ -31,6 +32,7 @@ from .errors import ParameterError
 __all__ = [
     "AGENT_STRIDE",
     "CELLS_PER_OCTAVE",
+    "FIRST_REPEATED",
     "OCTAVES",
     "Purpose",
     "QuantileTable",
@@ -53,23 +55,31 @@ AGENT_STRIDE = 4096
 
 
 class Purpose(IntEnum):
-    """What a random number decides; the third word of the counter. The numbers are part of the file format: never reuse one."""
+    """What a random number decides. The numbers are part of the file format: never reuse one.
+
+    Numbers below ``FIRST_REPEATED`` occur once a question: they are the slots of counter word 0. The others are counter words,
+    each with slots of its own.
+    """
 
     DIFFICULTY = 0
     MISCONCEPTION = 1
-    ANSWER = 2  # slot = index of the independent sample (a chain, or a fresh first answer)
-    CANDIDATE_TIE = 3
-    FAULTY_STEP = 4
-    FAULT_SHOWS = 5
-    ENTROPY = 6  # slot = step
-    CONTRADICTION = 7  # slot = step
-    TARGET_STEP = 8
-    RENEWAL = 9  # slot = agent_slot(round, agent): does the agent draw a fresh answer (iota)?
-    RENEWED_ANSWER = 10
-    LAPSE = 11  # does a right agent fall for the misconception (phi)?
-    MOVE = 12  # which of the answers present does the response rule choose?
-    CONFIDENCE = 13  # slot = agent_slot(round, agent); round 0 and agent 0 for a single chain
-    DECISION_TIE = 14
+    CANDIDATE_TIE = 2
+    FAULTY_STEP = 3
+    FAULT_SHOWS = 4
+    TARGET_STEP = 5
+    DECISION_TIE = 6
+
+    ANSWER = 16  # slot = index of the independent sample (a chain, or a fresh first answer)
+    SIGNAL = 17  # slot = 2 step for the entropy h, 2 step + 1 for the contradiction d
+    RENEWAL = 18  # slot = agent_slot(round, agent): does the agent draw a fresh answer (iota)?
+    RENEWED_ANSWER = 19
+    LAPSE = 20  # does a right agent fall for the misconception (phi)?
+    MOVE = 21  # which of the answers present does the response rule choose?
+    CONFIDENCE = 22  # slot = agent_slot(round, agent); round 0 and agent 0 for a single chain
+
+
+FIRST_REPEATED = 16
+"""Smallest purpose that has slots of its own."""
 
 
 def split_seed(seed: int) -> tuple[int, int]:
@@ -104,7 +114,9 @@ def _block(seed: int, question: int, purpose: int, block: int) -> tuple[int, int
 
 
 def uniform(seed: int, question: int, purpose: int, slot: int) -> float:
-    """Return the uniform number in (0, 1) that answers (seed, question, purpose, slot)."""
+    """Return the uniform number in (0, 1) that answers (seed, question, purpose, slot); slot 0 where it occurs once a question."""
+    if purpose < FIRST_REPEATED:
+        purpose, slot = 0, purpose
     return (_block(seed, question, purpose, slot >> 2)[slot & 3] + 0.5) * 2.0**-32
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol as Interface
 
 import numpy as np
@@ -329,7 +330,7 @@ class SampledSource:
 
     def _entropy(self, step: int, faulty: bool) -> float:
         law = self.population.signals
-        u = uniform(self.seed, self.question, Purpose.ENTROPY, step)
+        u = uniform(self.seed, self.question, Purpose.SIGNAL, 2 * step)
         if not law.black_box:
             return beta_table(*law.shapes_h(faulty))(u)
         upto = np.cumsum(law.variant_law(faulty))
@@ -337,7 +338,7 @@ class SampledSource:
         return float(variant_entropy(law.variants)[agreeing])
 
     def _contradiction(self, step: int, faulty: bool) -> float:
-        u = uniform(self.seed, self.question, Purpose.CONTRADICTION, step)
+        u = uniform(self.seed, self.question, Purpose.SIGNAL, 2 * step + 1)
         return beta_table(*self.population.signals.shapes_d(faulty))(u)
 
     def oracle_tier(self) -> int:
@@ -367,7 +368,8 @@ class SampledSource:
         if own == RIGHT and rule.phi > 0 and uniform(self.seed, self.question, Purpose.LAPSE, slot) < rule.phi:
             return MISCONCEPTION
         weights = [float(table[int(a == own), n - (a == own), int(a == RIGHT)]) for a, n in counts.items()]
-        total = sum(weights) + rule.fresh_weight
+        *_, held = accumulate(weights)  # one addition after the other: sum() compensates from Python 3.12 on, and the kernels do not
+        total = held + rule.fresh_weight
         if counts.total() == 1 or total == 0:
             return own
         threshold = uniform(self.seed, self.question, Purpose.MOVE, slot) * total
