@@ -1,0 +1,411 @@
+r"""The exact law of an outcome, by enumeration and quadrature: no sampling error.
+
+For each tier let :math:`v_0` be the probabilities of (opening, tier, hit) summed over openings and over the question's law (Gauss-Jacobi, exact because
+everything is a polynomial in p and in w), on the states of the panel. Rounds are
+
+.. math:: v_r = v_{r-1} P, \qquad \text{split by the earlier dominant count } k' \text{ to apply the stop table } [k', k],
+
+and what stops in round r is read off by the decision's P(right | state). With iota = 0 and no fresh weight P does not depend on (p, w) and the question's
+law is summed out first; otherwise each node has its own P.
+
+All that does not depend on the stopping rule (openings, tiers, transition matrices, decisions) is made once and kept by an :class:`ExactLaw`; a rule acts only
+through its tables of booleans, so rules with equal tables have the same law, bit for bit, and are evaluated once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import bdtr, xlog1py, xlogy
+from scipy.special import binom as choose
+
+from ..difficulty import question_law
+from ..outcomes import REASONS, OutcomeSpace, Pricing, last_round, summarise
+from ..population import Population
+from ..protocol import Protocol
+from ..result import Result
+from ..scheduling import ConfidenceGate, OracleGate, Tier, UncertaintyGate
+from ..stopping import RoundStop, StableConsensus, StopReason
+from .chains import RIGHT, Openings, openings
+from .panel import Panel, panel
+from .risk import tier_law
+from .votes import decision_right
+
+__all__ = ["ExactLaw", "evaluate", "simulate"]
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_SAMPLE_LIMIT = REASONS.index(StopReason.SAMPLE_LIMIT)
+_SAMPLING_STOP = REASONS.index(StopReason.SAMPLING_STOP)
+_CONFIDENT = REASONS.index(StopReason.CONFIDENT)
+_CONSENSUS = REASONS.index(StopReason.CONSENSUS)
+_ROUND_LIMIT = REASONS.index(StopReason.ROUND_LIMIT)
+_TOKEN_BUDGET = REASONS.index(StopReason.TOKEN_BUDGET)
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """One tier's panels before any response.
+
+    Attributes
+    ----------
+    mass : dict of (chains drawn, hit) to ndarray, shape (nodes, M + 1, S)
+        Probability by node of the question's law (one node where they are summed), dominant count among the chains, and state.
+    moves : callable
+        (node, focused) to the pair of transition matrices.
+    """
+
+    tier: Tier
+    panel: Panel
+    mass: dict[tuple[int, int], Floats]
+    moves: Callable[[int, bool], tuple[Floats, Floats]]
+
+
+class ExactLaw:
+    """The exact law of a protocol on a population.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        The policy; tiers of up to 8 agents.
+    population : Population
+        The law of questions.
+
+    Raises
+    ------
+    ParameterError
+        If a tier is too large for the exact law.
+
+    Notes
+    -----
+    ``masses(round_stop=...)`` evaluates another stopping rule on what is already prepared; ``evaluations`` counts how many distinct rules were
+    worked out.
+    """
+
+    def __init__(self, protocol: Protocol, population: Population) -> None:
+        self.protocol = protocol
+        self.population = population
+        self.space = OutcomeSpace(protocol)
+        self.evaluations = 0
+        self._known: dict[tuple[object, ...], Floats] = {}
+
+    # -- everything that does not depend on the stopping rule -------------------------------------------------------------------------------
+
+    @cached_property
+    def _moves_with_question(self) -> bool:
+        """Whether transition matrices depend on (p, w)."""
+        rule = self.population.response
+        return rule.iota > 0 or rule.fresh_weight > 0
+
+    @cached_property
+    def _with_hits(self) -> bool:
+        return self.population.response.lam_focus != 0 and self.protocol.target != "none"
+
+    @cached_property
+    def _tier_openings(self) -> list[Openings]:
+        p = self.protocol
+        return [openings(p.chains, p.sampling_stop, p.initial, tier) for tier in p.tiers]
+
+    @cached_property
+    def _nodes(self) -> tuple[Floats, Floats, Floats]:
+        """Nodes (p, w) and weights of the question's law."""
+        degree = max((o.degree for o in self._tier_openings), default=0)
+        if self._moves_with_question:
+            degree += max((t.agents * t.rounds for t in self.protocol.tiers), default=0)
+        if isinstance(self.protocol.gate, OracleGate):
+            from .oracle import oracle_router
+
+            return oracle_router(self.protocol, self.population).question_law(degree)
+        return question_law(self.population.difficulty, self.population.misconception, max(degree, 1))
+
+    @cached_property
+    def _starts(self) -> list[_Start]:
+        return [self._start(t) for t in range(len(self.protocol.tiers))]
+
+    def _start(self, t: int) -> _Start:
+        tier, opening = self.protocol.tiers[t], self._tier_openings[t]
+        space = panel(tier.agents)
+        p, w, weight = self._nodes
+        mass: dict[tuple[int, int], Floats] = {}
+        by_hit = self._tier_given_opening(t, opening)
+        probability = opening.probabilities(p, w) * weight
+        for hit in (0, 1):
+            entry = probability * by_hit[hit]
+            if not np.any(entry):
+                continue
+            if not self._moves_with_question:
+                entry = entry.sum(axis=1, keepdims=True)
+            for drawn in np.unique(opening.chains):
+                rows = opening.chains == drawn
+                table = np.zeros((entry.shape[1], self.protocol.chains + 1, len(space)))
+                np.add.at(table, (slice(None), opening.dominant[rows], opening.state[rows]), entry[rows].T)
+                mass[int(drawn), hit] = table
+        return _Start(tier, space, mass, self._move_matrices(space, p, w))
+
+    def _move_matrices(self, space: Panel, p: Floats, w: Floats) -> Callable[[int, bool], tuple[Floats, Floats]]:
+        made: dict[tuple[int, bool], tuple[Floats, Floats]] = {}
+
+        def moves(node: int, focused: bool) -> tuple[Floats, Floats]:
+            focused = focused and self._with_hits
+            if (node, focused) not in made:
+                made[node, focused] = space.transition(self.population.response, float(p[node]), float(w[node]), focused=focused)
+            return made[node, focused]
+
+        return moves
+
+    def _tier_given_opening(self, t: int, opening: Openings) -> tuple[Floats, Floats]:
+        """P(tier t, no hit) and P(tier t, hit), by opening and node; shapes that broadcast to (E, nodes)."""
+        gate, count = self.protocol.gate, len(opening.kind)
+        if isinstance(gate, UncertaintyGate):
+            return self._risk_table(t, opening)
+        if isinstance(gate, ConfidenceGate):
+            law = self.population.confidence
+            below = np.where(opening.kind == RIGHT, law.below(gate.threshold, True), law.below(gate.threshold, False))
+            chosen = below[:, None]
+        elif isinstance(gate, OracleGate):
+            from .oracle import oracle_router
+
+            router = oracle_router(self.protocol, self.population)
+            p, w, _ = self._nodes
+            chosen = np.broadcast_to(np.array([router.tier(a, b) == t for a, b in zip(p, w, strict=True)], dtype=float), (count, len(p)))
+        else:
+            chosen = np.ones((count, 1))
+        if not self._with_hits:
+            return chosen, np.zeros((count, 1))
+        if self.protocol.target == "uniform":
+            hit = np.where(opening.kind == RIGHT, 0.0, 1.0 / self.population.signals.steps)[:, None]
+            return chosen * (1 - hit), chosen * hit
+        default = tier_law(UncertaintyGate((), *_default_weights()), self.population.signals, self.protocol.chains, "riskiest", with_hits=True)
+        hits = default[opening.kind, opening.dominant, 0, 1][:, None]
+        return chosen * (1 - hits), chosen * hits
+
+    def _risk_table(self, t: int, opening: Openings) -> tuple[Floats, Floats]:
+        gate = self.protocol.gate
+        assert isinstance(gate, UncertaintyGate)
+        no_hit, hit = np.zeros((len(opening.kind), 1)), np.zeros((len(opening.kind), 1))
+        for drawn in np.unique(opening.chains):
+            rows = opening.chains == drawn
+            table = tier_law(gate, self.population.signals, int(drawn), self.protocol.target, with_hits=self._with_hits)
+            chosen = table[opening.kind[rows], opening.dominant[rows], t]
+            no_hit[rows, 0], hit[rows, 0] = chosen[:, 0], chosen[:, 1]
+        return no_hit, hit
+
+    @cached_property
+    def _decisions(self) -> list[tuple[Floats, Floats]]:
+        """P(right | state) of each tier: plain end, and end after stable consensus."""
+        found = []
+        for start in self._starts:
+            plain = decision_right(start.panel, self.population.confidence if self.protocol.vote == "weighted" else None)
+            weighted = plain if self.protocol.vote == "plurality" else decision_right(start.panel, self.population.confidence)
+            found.append((plain, weighted))
+        return found
+
+    # -- one stopping rule -------------------------------------------------------------------------------------------------------------------
+
+    def signature(self, rule: RoundStop) -> tuple[object, ...]:
+        """What a rule amounts to on this protocol's tiers; equal signatures have the same law."""
+        if not isinstance(rule, StableConsensus):
+            probe = replace(self.protocol, round_stop=rule)
+            return ("limit", *(last_round(probe, self.population, tier) for tier in self.protocol.tiers))
+        parts: list[object] = ["stable", rule.same_leader]
+        for tier in self.protocol.tiers:
+            parts.append(rule.table(tier.agents).tobytes())
+            if self.protocol.inherits:
+                first = rule.table(tier.agents, self.protocol.chains).tobytes() if rule.first_share == "chains" else rule.first_share
+                parts.append(first)
+        return tuple(parts)
+
+    def masses(self, round_stop: RoundStop | None = None) -> Floats:
+        """Probabilities on the outcome lattice.
+
+        Parameters
+        ----------
+        round_stop : RoundStop, optional
+            Instead of the protocol's own rule.
+
+        Returns
+        -------
+        ndarray, shape ``OutcomeSpace(protocol).shape``
+        """
+        rule = self.protocol.round_stop if round_stop is None else round_stop
+        key = self.signature(rule)
+        if key not in self._known:
+            self.evaluations += 1
+            self._known[key] = self._evaluate(rule)
+        return self._known[key]
+
+    def _evaluate(self, rule: RoundStop) -> Floats:
+        masses = np.zeros(self.space.shape)
+        if not self.protocol.tiers:
+            _add_votes(masses, self.protocol, self.population)
+            return masses
+        if isinstance(self.protocol.gate, ConfidenceGate):
+            self._add_confident(masses)
+        for t, start in enumerate(self._starts):
+            for (drawn, hit), mass in start.mass.items():
+                for node in range(mass.shape[0]):
+                    self._add_debate(masses[drawn, t + 1], t, start, mass[node], start.moves(node, bool(hit)), rule)
+        return masses
+
+    def right_from_states(self, t: int) -> Floats:
+        """P(final answer right | chains' dominant count, first state) in tier ``t`` where the target misses; shape (M + 1, S)."""
+        start, rule = self._starts[t], self.protocol.round_stop
+        space, (both, same) = start.panel, start.moves(0, False)
+        plain, weighted = self._decisions[t]
+        limit, _ = last_round(self.protocol, self.population, start.tier)
+        first_round = 1 if self.protocol.inherits else 2
+        value = np.broadcast_to(plain, (self.protocol.chains + 1, len(space)))
+        for r in range(limit, first_round - 1, -1):
+            ahead = value[0]
+            if not isinstance(rule, StableConsensus) or (r == 1 and rule.first_share == "none"):
+                value = np.broadcast_to(both @ ahead, value.shape)
+                continue
+            by_chains = r == 1 and rule.first_share == "chains"
+            table = rule.table(space.agents, self.protocol.chains if by_chains else None)
+            stopping = same if rule.same_leader else both
+            gain = (weighted - ahead)[None, :] * table[:, space.dominant]
+            stopped = gain @ stopping.T
+            now = both @ ahead
+            value = now + stopped if by_chains else np.broadcast_to(now + stopped[space.dominant, np.arange(len(space))], value.shape)
+        return np.asarray(value)
+
+    def _add_confident(self, masses: Floats) -> None:
+        gate = self.protocol.gate
+        assert isinstance(gate, ConfidenceGate)
+        p = self.population.difficulty.mean()
+        for right, mass in ((1, p), (0, 1 - p)):
+            masses[1, 0, 0, _CONFIDENT, right, right] = mass * (1 - self.population.confidence.below(gate.threshold, bool(right)))
+
+    def _add_debate(self, out: Floats, t: int, start: _Start, mass: Floats, moves: tuple[Floats, Floats], rule: RoundStop) -> None:
+        """Run one tier from its first panels; ``mass`` has shape (M + 1, S), ``out`` is (rounds + 1, reasons, 2, 2)."""
+        protocol, space = self.protocol, start.panel
+        plain, weighted = self._decisions[t]
+        limit, by_budget = last_round(replace(protocol, round_stop=rule), self.population, start.tier)
+        alive = mass.sum(axis=0)
+        for r in range(1 if protocol.inherits else 2, limit + 1):
+            first_inherited = r == 1
+            if isinstance(rule, StableConsensus):
+                alive, stopped = _step(rule, space, alive, mass if first_inherited else None, moves, protocol.chains)
+                _record(out[r, _CONSENSUS], space, stopped, weighted)
+            else:
+                alive = alive @ moves[0]
+        _record(out[limit, _TOKEN_BUDGET if by_budget else _ROUND_LIMIT], space, alive, plain)
+
+
+def _default_weights() -> tuple[float, float, float]:
+    gate = UncertaintyGate()
+    return gate.weight_h, gate.weight_q, gate.weight_d
+
+
+def _step(
+    rule: StableConsensus, space: Panel, alive: Floats, first: Floats | None, moves: tuple[Floats, Floats], chains: int
+) -> tuple[Floats, Floats]:
+    """One round under a consensus rule: what goes on, and what stops; shapes (S,). ``first`` is given in round 1 of inherited answers."""
+    both, same = moves
+    if first is not None and rule.first_share == "none":
+        return alive @ both, np.zeros_like(alive)
+    if first is not None and rule.first_share == "chains":
+        rows, table = first, rule.table(space.agents, chains)
+    else:
+        rows = np.zeros((space.agents + 1, len(space)))
+        rows[space.dominant, np.arange(len(space))] = alive
+        table = rule.table(space.agents)
+    fires: Bools = table[:, space.dominant]
+    reached = rows @ both
+    stopping = rows @ same if rule.same_leader else reached
+    stopped = np.where(fires, stopping, 0.0)
+    return (reached - stopped).sum(axis=0), stopped.sum(axis=0)
+
+
+def _record(out: Floats, space: Panel, ended: Floats, right: Floats) -> None:
+    """Add ended mass to ``out[candidate right, right]``."""
+    for candidate in (0, 1):
+        part = np.where(space.candidate_right == bool(candidate), ended, 0.0)
+        hit = float(part @ right)
+        out[candidate, 1] += hit
+        out[candidate, 0] += float(part.sum()) - hit
+
+
+def _add_votes(masses: Floats, protocol: Protocol, population: Population) -> None:
+    """Protocols without debate: the plurality of the chains."""
+    if protocol.sampling_stop is None:
+        accuracy = vote_accuracy(population, protocol.chains)
+        masses[protocol.chains, 0, 0, _SAMPLE_LIMIT, 1, 1] = accuracy
+        masses[protocol.chains, 0, 0, _SAMPLE_LIMIT, 0, 0] = 1 - accuracy
+        return
+    opening = openings(protocol.chains, protocol.sampling_stop, protocol.initial, None)
+    p, w, weight = question_law(population.difficulty, population.misconception, opening.degree)
+    probability = np.empty(len(opening.kind))
+    for part in np.array_split(np.arange(len(opening.kind)), max(1, len(opening.kind) * len(p) // 2_000_000 + 1)):
+        sub = Openings(*(getattr(opening, f)[part] for f in Openings.__dataclass_fields__))
+        probability[part] = sub.probabilities(p, w) @ weight
+    right = (opening.kind == RIGHT).astype(int)
+    reason = np.where(opening.stopped, _SAMPLING_STOP, _SAMPLE_LIMIT)
+    np.add.at(masses, (opening.chains, 0, 0, reason, right, right), probability)
+
+
+def vote_accuracy(population: Population, n: int) -> float:
+    r"""P(the plurality of n independent answers is right), fair ties.
+
+    Notes
+    -----
+    With i right answers, i >= 2, the right answer wins against j ~ Binomial(n - i, w) answers on the misconception with probability
+    P(j < i) + P(j = i) / 2; strays never outvote two. With i = 1 it wins a draw among n if no answer occurs twice.
+    """
+    p, w, weight = question_law(population.difficulty, population.misconception, n)
+    i = np.arange(n + 1)
+    shares, where = np.unique(w, return_inverse=True)
+    wins = np.array([_wins(n, i, share) for share in shares])
+    log_choose = np.log(choose(n, i)) if n < 1000 else _log_choose(n)
+    total = 0.0
+    for part in np.array_split(np.arange(len(p)), max(1, len(p) * n // 2_000_000)):
+        pmf = np.exp(log_choose[None, :] + xlogy(i[None, :], p[part, None]) + xlog1py((n - i)[None, :], -p[part, None]))
+        total += float(weight[part] @ (pmf * wins[where[part]]).sum(axis=1))
+    return min(max(total, 0.0), 1.0)
+
+
+def _log_choose(n: int) -> Floats:
+    from scipy.special import gammaln
+
+    i = np.arange(n + 1)
+    return np.asarray(gammaln(n + 1) - gammaln(i + 1) - gammaln(n - i + 1))
+
+
+def _wins(n: int, i: npt.NDArray[np.int64], w: float) -> Floats:
+    """P(right wins | i right answers of n), by i = 0 .. n."""
+    others = n - i
+    upto = np.where(i >= 1, bdtr(np.minimum(i - 1, others), others, w), 0.0)
+    level_count = np.minimum(i, others)
+    level = np.where(i <= others, bdtr(level_count, others, w) - upto, 0.0)
+    wins = upto + level / 2
+    wins[0] = 0.0
+    if n >= 1:
+        # One right answer: no answer may occur twice, and the draw is among all n.
+        no_pair = (1 - w) ** (n - 1) + (n - 1) * w * (1 - w) ** (n - 2) if n >= 2 else 1.0
+        wins[1] = no_pair / n
+    return np.asarray(wins)
+
+
+def evaluate(protocol: Protocol, population: Population) -> Floats:
+    """Probabilities on the outcome lattice; shape ``OutcomeSpace(protocol).shape``."""
+    return ExactLaw(protocol, population).masses()
+
+
+def simulate(protocol: Protocol, population: Population, pricing: Pricing | None = None) -> Result:
+    """Return the exact law of a protocol on a population as a result.
+
+    Raises
+    ------
+    ParameterError
+        If a tier is too large for the exact law.
+    """
+    masses = evaluate(protocol, population)
+    if not math.isclose(float(masses.sum()), 1.0, abs_tol=1e-9):
+        raise ArithmeticError(f"the exact law sums to {masses.sum()!r}, not to 1")
+    return summarise(protocol, population, masses, engine="exact", pricing=pricing)
