@@ -67,7 +67,17 @@ class Tokens:
     source: str = "GSM8K, gpt-3.5, three agents, full transcript (means); spreads are assumed half of the means"
 
     def __post_init__(self) -> None:
-        for field in ("question", "local_context", "overhead", "solver", "solver_sd", "debater", "debater_sd", "synthesiser", "synthesiser_sd"):
+        for field in (
+            "question",
+            "local_context",
+            "overhead",
+            "solver",
+            "solver_sd",
+            "debater",
+            "debater_sd",
+            "synthesiser",
+            "synthesiser_sd",
+        ):
             require_range(f"tokens.{field}", getattr(self, field), 0, _TOP)
         require_count("tokens.max_completion", self.max_completion, 1, int(_TOP))
 
@@ -203,7 +213,9 @@ def _read_price(name: str, model: str, entry: object) -> Price:
     for field in fields:
         value = entry.get(field) if isinstance(entry, dict) else None
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1e5:
-            raise FileFormatError(name, f"models.{model}.{field} = {value!r}; a price is a number from 0 to 100000 US dollars per million tokens.")
+            raise FileFormatError(
+                name, f"models.{model}.{field} = {value!r}; a price is a number from 0 to 100000 US dollars per million tokens."
+            )
         values.append(float(value))
     return Price(model, *values)
 

@@ -122,12 +122,25 @@ class Population:
         FileFormatError
             If a table or key is unknown or missing, or a value outside its range.
         """
-        known = {"name", "model", "source", "calibrated", "difficulty", "misconception", "response", "signals", "confidence", "tokens", "borrowed", "fit"}
+        known = {
+            "name",
+            "model",
+            "source",
+            "calibrated",
+            "difficulty",
+            "misconception",
+            "response",
+            "signals",
+            "confidence",
+            "tokens",
+            "borrowed",
+            "fit",
+        }
         unknown = sorted(set(data) - known)
         if unknown:
             raise FileFormatError(where, f"unknown entry {unknown[0]!r}; a population has: {', '.join(sorted(known))}.")
         if "difficulty" not in data:
-            raise FileFormatError(where, "no [difficulty] table; a population needs one (law = \"beta\" with a and b, or law = \"mixture\").")
+            raise FileFormatError(where, 'no [difficulty] table; a population needs one (law = "beta" with a and b, or law = "mixture").')
         try:
             difficulty = _read_difficulty(data["difficulty"], where)
             misconception = _read_share(data.get("misconception"), difficulty, where)

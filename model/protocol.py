@@ -92,7 +92,9 @@ class Protocol:
         if not self.tiers and not self.chains:
             raise ParameterError("chains", self.chains, f"1 to {MOST_CHAINS}", "A protocol without debate needs at least one chain.")
         if self.tiers and self.initial == "chains" and not self.chains:
-            raise ParameterError("chains", self.chains, f"1 to {MOST_CHAINS}", 'Agents that start from chains need some; or set initial = "fresh".')
+            raise ParameterError(
+                "chains", self.chains, f"1 to {MOST_CHAINS}", 'Agents that start from chains need some; or set initial = "fresh".'
+            )
         if self.initial == "restated" and self.chains != 1:
             raise ParameterError("chains", self.chains, "1", 'With initial = "restated" agent 1 restates the only chain.')
         expected = {UncertaintyGate: None, OracleGate: None, ConfidenceGate: 1, type(None): 1 if self.tiers else 0}[type(self.gate)]
@@ -180,7 +182,9 @@ def _shipped() -> dict[str, Protocol]:
     text = (resources.files(__package__) / "presets" / "protocols.toml").read_text(encoding="utf-8")
     tables = parse_toml("protocols.toml", text)
     return {
-        name: Protocol.from_dict({"name": name, **table}, f"preset protocol {name}") for name, table in tables.items() if isinstance(table, dict)
+        name: Protocol.from_dict({"name": name, **table}, f"preset protocol {name}")
+        for name, table in tables.items()
+        if isinstance(table, dict)
     }
 
 

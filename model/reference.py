@@ -166,9 +166,7 @@ def run(protocol: Protocol, population: Population, source: AnswerSource) -> Tra
     reason = StopReason.CONSENSUS if stable else (StopReason.TOKEN_BUDGET if by_budget else StopReason.ROUND_LIMIT)
     answer = _decide(protocol, source, answers, candidate, held, stable)
     outcome = Outcome(len(chains), tier_index, held, reason, source.is_right(candidate), source.is_right(answer))
-    return Trajectory(
-        tuple(chains), candidate, risk, target, tier, tuple(rounds), 0 if protocol.inherits else 1, reason, answer, outcome
-    )
+    return Trajectory(tuple(chains), candidate, risk, target, tier, tuple(rounds), 0 if protocol.inherits else 1, reason, answer, outcome)
 
 
 def draw_chains(protocol: Protocol, source: AnswerSource) -> tuple[list[Answer], bool]:
@@ -390,9 +388,7 @@ def trajectories(protocol: Protocol, population: Population, questions: range, s
         yield run(protocol, population, SampledSource(population, seed, question, protocol))
 
 
-def simulate(
-    protocol: Protocol, population: Population, samples: int = 1000, seed: int = 0, pricing: Pricing | None = None
-) -> Result:
+def simulate(protocol: Protocol, population: Population, samples: int = 1000, seed: int = 0, pricing: Pricing | None = None) -> Result:
     """Simulate questions 0 .. samples - 1 and summarise them.
 
     Parameters

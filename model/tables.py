@@ -33,7 +33,9 @@ def build(cls: type[T], table: object, name: str, where: str) -> T:
         return cls(**table)
     except TypeError as error:
         missing = [f.name for f in fields(cls) if f.name not in table]  # type: ignore[arg-type]
-        raise FileFormatError(where, f"[{name}] is incomplete or holds a value of a wrong kind ({error}); not given: {', '.join(missing)}.") from None
+        raise FileFormatError(
+            where, f"[{name}] is incomplete or holds a value of a wrong kind ({error}); not given: {', '.join(missing)}."
+        ) from None
 
 
 def plain(value: Any) -> Any:

@@ -179,9 +179,7 @@ def _candidates(counts: Counts) -> tuple[int, list[tuple[int, int]]]:
     return top, tied
 
 
-def _panels(
-    drawn: int, first: Prefix, counts: Counts, stopped: bool, agents: int, initial: str
-) -> Iterator[tuple[_Key, Fraction]]:
+def _panels(drawn: int, first: Prefix, counts: Counts, stopped: bool, agents: int, initial: str) -> Iterator[tuple[_Key, Fraction]]:
     """First panels of a class of sequences, each with its weight."""
     if drawn == 0:
         yield from _fresh_only(agents)

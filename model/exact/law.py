@@ -181,7 +181,9 @@ class ExactLaw:
         if self.protocol.target == "uniform":
             hit = np.where(opening.kind == RIGHT, 0.0, 1.0 / self.population.signals.steps)[:, None]
             return chosen * (1 - hit), chosen * hit
-        default = tier_law(UncertaintyGate((), *_default_weights()), self.population.signals, self.protocol.chains, "riskiest", with_hits=True)
+        default = tier_law(
+            UncertaintyGate((), *_default_weights()), self.population.signals, self.protocol.chains, "riskiest", with_hits=True
+        )
         hits = default[opening.kind, opening.dominant, 0, 1][:, None]
         return chosen * (1 - hits), chosen * hits
 

@@ -1,0 +1,47 @@
+"""Command-line options that several commands share, each defined once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..model import ParameterError
+
+__all__ = ["JsonFlag", "ModelName", "OutFile", "PopulationName", "PricesFile", "Seed", "Settings", "read_settings"]
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else there.")]
+OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the JSON to this file.", show_default=False)]
+PopulationName = Annotated[
+    str | None, typer.Option("--population", "-p", help="A shipped population or a TOML file.", show_default="the family's default")
+]
+PricesFile = Annotated[
+    Path | None, typer.Option("--prices", help="Your price list (TOML, dated).", show_default="the shipped example list")
+]
+ModelName = Annotated[str | None, typer.Option("--model", help="Model to price.", show_default="the population's, else the list's default")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers, 0 to 2**64 - 1.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="key=value; reaches every parameter. Repeat for more.", show_default=False)
+]
+
+
+def read_settings(pairs: Sequence[str] | None) -> dict[str, str]:
+    """Split ``key=value`` texts.
+
+    Raises
+    ------
+    ParameterError
+        If one is no such pair, or a key comes twice.
+    """
+    settings: dict[str, str] = {}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        key, value = key.strip(), value.strip()
+        if not equals or not key or not value:
+            raise ParameterError("--set", pair, "key=value")
+        if key in settings:
+            raise ParameterError("--set", pair, f"each key once ({key} came before)")
+        settings[key] = value
+    return settings
