@@ -262,6 +262,15 @@ class Money:
         expected = self.expected
         return float(self.weight @ (self.variance + (self.mean - expected) ** 2))
 
+    def central_moments(self) -> tuple[float, float, float]:
+        """Mean, variance and third central moment of the money of a question (a log-normal has E[X^3] = m^3 (1 + v / m^2)^3)."""
+        mean = self.expected
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spread = np.where(self.mean > 0, self.variance / self.mean**2, 0.0)
+        third_raw = float(self.weight @ (self.mean**3 * (1 + spread) ** 3))
+        variance = self.total_variance
+        return mean, variance, third_raw - 3 * mean * variance - mean**3
+
     def cdf(self, x: float) -> float:
         """P(money of a question <= x)."""
         return float(self.weight @ _lognormal_cdf(x, self.mean, self.variance))

@@ -32,7 +32,7 @@ from ..result import Result
 from ..scheduling import ConfidenceGate, OracleGate, Tier, UncertaintyGate
 from ..stopping import RoundStop, StableConsensus, StopReason
 from .chains import RIGHT, Openings, openings
-from .panel import Panel, panel
+from .panel import Panel, panel, transition
 from .risk import tier_law
 from .votes import decision_right
 
@@ -149,13 +149,11 @@ class ExactLaw:
         return _Start(tier, space, mass, self._move_matrices(space, p, w))
 
     def _move_matrices(self, space: Panel, p: Floats, w: Floats) -> Callable[[int, bool], tuple[Floats, Floats]]:
-        made: dict[tuple[int, bool], tuple[Floats, Floats]] = {}
+        rule = self.population.response
 
         def moves(node: int, focused: bool) -> tuple[Floats, Floats]:
-            focused = focused and self._with_hits
-            if (node, focused) not in made:
-                made[node, focused] = space.transition(self.population.response, float(p[node]), float(w[node]), focused=focused)
-            return made[node, focused]
+            question = (float(p[node]), float(w[node])) if self._moves_with_question else (0.0, 0.0)
+            return transition(space.agents, rule, *question, focused and self._with_hits)
 
         return moves
 
@@ -203,8 +201,8 @@ class ExactLaw:
         """P(right | state) of each tier: plain end, and end after stable consensus."""
         found = []
         for start in self._starts:
-            plain = decision_right(start.panel, self.population.confidence if self.protocol.vote == "weighted" else None)
-            weighted = plain if self.protocol.vote == "plurality" else decision_right(start.panel, self.population.confidence)
+            plain = decision_right(start.panel.agents, self.population.confidence if self.protocol.vote == "weighted" else None)
+            weighted = plain if self.protocol.vote == "plurality" else decision_right(start.panel.agents, self.population.confidence)
             found.append((plain, weighted))
         return found
 

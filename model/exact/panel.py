@@ -26,7 +26,7 @@ import numpy.typing as npt
 from ..errors import ParameterError
 from ..response import ResponseRule
 
-__all__ = ["LOST", "MARK_MISCONCEPTION", "MARK_RIGHT", "MOST_EXACT_AGENTS", "Panel", "State", "panel"]
+__all__ = ["LOST", "MARK_MISCONCEPTION", "MARK_RIGHT", "MOST_EXACT_AGENTS", "Panel", "State", "panel", "transition"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -279,3 +279,9 @@ def panel(agents: int) -> Panel:
     if agents > MOST_EXACT_AGENTS:
         raise ParameterError("agents", agents, f"1 to {MOST_EXACT_AGENTS} for the exact law", "Use --engine mc for larger panels.")
     return Panel(agents)
+
+
+@lru_cache(maxsize=32)
+def transition(agents: int, rule: ResponseRule, p: float, w: float, focused: bool) -> tuple[Floats, Floats]:
+    """:meth:`Panel.transition`, remembered: designs of equal size share their matrices."""
+    return panel(agents).transition(rule, p, w, focused=focused)

@@ -15,6 +15,7 @@ between its two kinks, or a finite mixture of Beta laws (black box), or a law of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -116,6 +117,7 @@ def _hit_below(clean: ScoreLaw, faulty: ScoreLaw, steps: int, bound: float, offs
     return fine + (fine - coarse) / 3
 
 
+@lru_cache(maxsize=512)
 def tier_law(gate: UncertaintyGate, signals: Signals, chains: int, target: str, *, with_hits: bool) -> Floats:
     """P(tier, target hits the faulty step | candidate kind, dominant count).
 

@@ -12,24 +12,27 @@ T_v the number of other clusters at v; where the right answer is the candidate, 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
 from ..deciding import ConfidenceLaw
-from .panel import LOST, MARK_MISCONCEPTION, MARK_RIGHT, Panel, State
+from .panel import LOST, MARK_MISCONCEPTION, MARK_RIGHT, State, panel
 
 __all__ = ["decision_right"]
 
 Floats = npt.NDArray[np.float64]
 
 
-def decision_right(panel: Panel, confidence: ConfidenceLaw | None) -> Floats:
+@lru_cache(maxsize=64)
+def decision_right(agents: int, confidence: ConfidenceLaw | None) -> Floats:
     """P(decision right | state).
 
     Parameters
     ----------
-    panel : Panel
-        State space.
+    agents : int
+        N; the states are those of ``panel(N)``.
     confidence : ConfidenceLaw or None
         Law of the weights; None is plurality (every weight 1).
 
@@ -39,11 +42,11 @@ def decision_right(panel: Panel, confidence: ConfidenceLaw | None) -> Floats:
     """
     if confidence is None:
         one = np.array([0.0, 1.0])
-        right_sums, wrong_sums = _sums(one, panel.agents), _sums(one, panel.agents)
+        right_sums, wrong_sums = _sums(one, agents), _sums(one, agents)
     else:
-        right_sums = _sums(np.array([0.0, *confidence.right]), panel.agents)
-        wrong_sums = _sums(np.array([0.0, *confidence.wrong]), panel.agents)
-    return np.array([_right_wins(state, right_sums, wrong_sums) for state in panel.states])
+        right_sums = _sums(np.array([0.0, *confidence.right]), agents)
+        wrong_sums = _sums(np.array([0.0, *confidence.wrong]), agents)
+    return np.array([_right_wins(state, right_sums, wrong_sums) for state in panel(agents).states])
 
 
 def _sums(law: Floats, most: int) -> list[Floats]:
