@@ -150,9 +150,9 @@ class Population:
                 raise ParameterError("response.rule", rule, "one of " + ", ".join(RULES))
             confidence = {k: tuple(v) for k, v in _table(data.get("confidence", {}), "confidence", where).items() if isinstance(v, list)}
             borrowed = {str(k): str(v) for k, v in _table(data.get("borrowed", {}), "borrowed", where).items()}
-            for part in ("response", "signals", "confidence", "tokens"):
+            for part, origin in _DEFAULT_SOURCES.items():
                 if part not in data:
-                    borrowed.setdefault(part, "Adjourn's defaults")
+                    borrowed.setdefault(part, origin)
             return cls(
                 name=str(data.get("name", where)),
                 difficulty=difficulty,
@@ -170,6 +170,14 @@ class Population:
         except ParameterError as error:
             raise FileFormatError(where, str(error)) from None
 
+
+_DEFAULT_SOURCES = {
+    "response": "Adjourn's default Copying rule, fitted to 7,635 published moves of three-agent debates over seven tasks",
+    "signals": "Adjourn's assumptions; no public log holds step signals",
+    "confidence": "Adjourn's assumption",
+    "tokens": "GSM8K debates of gpt-3.5",
+}
+"""Where the defaults of the parts that a population file may leave out come from."""
 
 _SHARE_NAMES: dict[type, str] = {FixedShare: "fixed", BetaShare: "beta"}
 
