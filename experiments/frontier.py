@@ -1,0 +1,82 @@
+"""The picture of a plan: accuracy against money."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..model import InputError
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["frontier_plot", "save_frontier"]
+
+_KINDS = (
+    ("sampling and voting", "o", "#1f6f8b", lambda o: not o.design.responses),
+    ("debate (responses fitted or borrowed)", "s", "#c8553d", lambda o: o.design.responses and not o.design.signals),
+    ("UAAD (worst case over AUROC 0.5 to 0.9)", "^", "#7a7a7a", lambda o: o.design.signals),
+)
+
+
+def frontier_plot(plan: Plan, ax: Axes) -> Axes:
+    """Draw accuracy against total money, with the frontier, the budget and the recommendation.
+
+    Parameters
+    ----------
+    plan : Plan
+        The advice.
+    ax : matplotlib Axes
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib Axes
+        The same.
+    """
+    for label, marker, colour, belongs in _KINDS:
+        points = [o for o in plan.outlooks if belongs(o)]
+        ax.plot([o.usd_mean for o in points], [100 * o.robust_accuracy for o in points], marker, color=colour, alpha=0.6, ms=5, label=label)
+    front = plan.frontier
+    ax.plot([o.usd_mean for o in front], [100 * o.robust_accuracy for o in front], "-", color="#1b1b1b", lw=1.2, label="frontier")
+    best = plan.recommendation
+    bars = [[100 * (best.robust_accuracy - best.accuracy.low)], [100 * (best.accuracy.high - best.robust_accuracy)]]
+    ax.errorbar([best.usd_mean], [100 * best.robust_accuracy], yerr=[[max(0.0, b[0])] for b in bars], color="#1b1b1b", capsize=4, lw=1.5)
+    ax.plot([best.usd_mean], [100 * best.robust_accuracy], "*", ms=17, color="#f2b134", mec="#1b1b1b", label=f"run this: {best.design.name}")
+    ax.axvline(plan.request.budget_usd, color="#1b1b1b", ls="--", lw=1, label=f"budget {plan.request.budget_usd:g} US\\$")
+    ax.set_xscale("log")
+    ax.set_xlabel(f"expected money for {plan.request.items:,} questions, US\\$ (log scale)")
+    ax.set_ylabel("expected accuracy, % of questions")
+    ax.set_title(f"Designs on {plan.pilot.population.name}; bar: 95 % interval over the pilot's questions", fontsize=10, loc="left")
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8, loc="lower right", framealpha=0.9)
+    return ax
+
+
+def save_frontier(plan: Plan, path: Path) -> None:
+    """Write the picture to a PNG, SVG or PDF file.
+
+    Raises
+    ------
+    InputError
+        If the file's kind is unknown or it cannot be written.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InputError(f"--plot {path}: the file must end in .png, .svg or .pdf.")
+    figure, ax = plt.subplots(figsize=(8.5, 5.2), layout="constrained")
+    try:
+        frontier_plot(plan, ax)
+        options: dict[str, Any] = {"dpi": 150} if path.suffix.lower() == ".png" else {}
+        figure.savefig(path, **options)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}. Choose another place with --plot.") from None
+    finally:
+        plt.close(figure)
+
+
