@@ -25,7 +25,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtri
 
 from .errors import ParameterError
 
@@ -38,8 +38,10 @@ __all__ = [
     "QuantileTable",
     "agent_slot",
     "beta_table",
+    "normal_table",
     "philox4x32",
     "split_seed",
+    "table_cell",
     "uniform",
 ]
 
@@ -76,6 +78,16 @@ class Purpose(IntEnum):
     LAPSE = 20  # does a right agent fall for the misconception (phi)?
     MOVE = 21  # which of the answers present does the response rule choose?
     CONFIDENCE = 22  # slot = agent_slot(round, agent); round 0 and agent 0 for a single chain
+
+    ITEM = 32  # judging: the item's own numbers; slots are those of judging.sampling.Latent
+    JUDGE = 33  # slot = 2 judge for its bias on the item, 2 judge + 1 for its position shift
+    GAP = 34  # slot = the call's (judging.sampling.call_slot), times 12 for the criteria of a rubric
+    GAP_TIE = 35  # does a zero-inflated gap vanish?
+    ARGUMENT = 36  # slot = one an advocate of a call: how good its argument is
+    JUROR = 37  # a juror's own noise
+    CALL_ORDER = 38  # which answer a call shows first, where that is random
+    JUROR_ORDER = 39  # the same for a juror
+    PARSE = 40  # can the judge's scores be read?
 
 
 FIRST_REPEATED = 16
@@ -164,16 +176,19 @@ class QuantileTable:
             table, t = self.lower, u
         else:
             table, t = self.upper, 1.0 - u
-        if t < _TAIL:
-            index, fraction = 0, t / _TAIL
-        else:
-            mantissa, exponent = math.frexp(t)
-            position = (mantissa - 0.5) * (2 * CELLS_PER_OCTAVE)
-            cell = int(position)
-            fraction = position - cell
-            index = 1 + (OCTAVES + exponent) * CELLS_PER_OCTAVE + cell
+        index, fraction = table_cell(t)
         low = float(table[index])
         return low + fraction * (float(table[min(index + 1, len(table) - 1)]) - low)
+
+
+def table_cell(t: float) -> tuple[int, float]:
+    """Cell of the distance t in (0, 1/2] to the nearer end of (0, 1), and the place within it from 0 to 1."""
+    if t < _TAIL:
+        return 0, t / _TAIL
+    mantissa, exponent = math.frexp(t)
+    position = (mantissa - 0.5) * (2 * CELLS_PER_OCTAVE)
+    cell = int(position)
+    return 1 + (OCTAVES + exponent) * CELLS_PER_OCTAVE + cell, position - cell
 
 
 @lru_cache(maxsize=1)
@@ -188,3 +203,10 @@ def cell_edges() -> npt.NDArray[np.float64]:
 def beta_table(a: float, b: float) -> QuantileTable:
     """Quantile table of the Beta(a, b) law."""
     return QuantileTable.of(lambda t: betaincinv(a, b, t), lambda t: 1.0 - betaincinv(b, a, t))
+
+
+@lru_cache(maxsize=1)
+def normal_table() -> QuantileTable:
+    """Quantile table of the standard normal law; its ends stand at the quantiles of 2**-33 and 1 - 2**-33."""
+    quantiles = ndtri(np.maximum(cell_edges(), 2.0**-33))
+    return QuantileTable(quantiles, -quantiles)
