@@ -15,7 +15,7 @@ JOBS   ?= 2
 ARGS   ?=
 ROOMS  := model theory vectorized experiments live
 
-DEMO_PILOT := experiments/demo/pilot.csv
+DEMO_PILOT := experiments/demo/synthetic-pilot.csv
 DEMO_OUT   := build/demo
 DEMO       := plan --pilot $(DEMO_PILOT) --items 2000 --budget-usd 20 --plot $(DEMO_OUT)/frontier.png
 

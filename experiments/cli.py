@@ -1,6 +1,7 @@
 """The command line: one module a command in ``commands``; here only what all share, and how failures look.
 
-Exit codes: 0 done; 2 bad input; 3 interrupted, partial result saved or shown; 4 budget refused; 1 our fault. A user sees a message, never a traceback, unless
+Exit codes: 0 done; 2 bad input; 3 interrupted, partial result saved or shown; 4 budget refused; 1 our fault. A user sees a message, never
+a traceback, unless
 ``--debug`` is given.
 """
 

@@ -1,12 +1,16 @@
 r"""The designs that ``plan`` chooses between.
 
-A design is a protocol value with a name that says its parameters. The menu holds single answers, self-consistency, adaptive and early-stopping
-self-consistency, debates from fresh answers (with every useful stopping rule), debates gated on the samples' own disagreement, UAAD over its thresholds, and
+A design is a protocol value with a name that says its parameters. The menu holds single answers, self-consistency, adaptive and
+early-stopping
+self-consistency, debates from fresh answers (with every useful stopping rule), debates gated on the samples' own disagreement, UAAD over
+its thresholds, and
 DOWN where the pilot holds stated confidence.
 
-Stopping rules act through integers, so only one rule of each equivalence cell is worth listing: unanimity now, unanimity twice, and UAAD's own pair.
+Stopping rules act through integers, so only one rule of each equivalence cell is worth listing: unanimity now, unanimity twice, and
+UAAD's own pair.
 
-What a design's law rests on besides the pilot's own answers is part of the design: step signals (``signals``), responses (``responses``), confidence.
+What a design's law rests on besides the pilot's own answers is part of the design: step signals (``signals``), responses (``responses``),
+confidence.
 """
 
 from __future__ import annotations
@@ -111,7 +115,9 @@ def _debates() -> Iterator[Design]:
 
 def _gated() -> Iterator[Design]:
     """Debate where the samples disagree: UAAD's scheduler on q alone, which needs nothing that the pilot does not hold."""
-    base = replace(load_protocol("uaad"), vote="plurality", synthesiser=False, target="none", round_stop=FixedRounds(), prompts="transcript")
+    base = replace(
+        load_protocol("uaad"), vote="plurality", synthesiser=False, target="none", round_stop=FixedRounds(), prompts="transcript"
+    )
     for chains, disagreement in GATED:
         # Any bound inside the open cell gives the same rule; the middle keeps floats away from its edges.
         bound = float(disagreement - Fraction(1, 2 * chains))

@@ -1,6 +1,7 @@
 """The two families of protocols behind one set of words: reasoning debates and judging debates.
 
-A :class:`Case` is a protocol with a population of its family and, where money is wanted, a price; every command works on cases and need not know the family.
+A :class:`Case` is a protocol with a population of its family and, where money is wanted, a price; every command works on cases and need
+not know the family.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from ..model import (
     load_protocol,
     population_names,
     protocol_names,
+    reference,
 )
 from ..model import exact as exact_law
-from ..model import reference
 from ..model.population import DEFAULT_POPULATION
 from ..model.settings import apply_settings, valid_keys
 

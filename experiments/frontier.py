@@ -43,7 +43,9 @@ def frontier_plot(plan: Plan, ax: Axes) -> Axes:
     best = plan.recommendation
     bars = [[100 * (best.robust_accuracy - best.accuracy.low)], [100 * (best.accuracy.high - best.robust_accuracy)]]
     ax.errorbar([best.usd_mean], [100 * best.robust_accuracy], yerr=[[max(0.0, b[0])] for b in bars], color="#1b1b1b", capsize=4, lw=1.5)
-    ax.plot([best.usd_mean], [100 * best.robust_accuracy], "*", ms=17, color="#f2b134", mec="#1b1b1b", label=f"run this: {best.design.name}")
+    ax.plot(
+        [best.usd_mean], [100 * best.robust_accuracy], "*", ms=17, color="#f2b134", mec="#1b1b1b", label=f"run this: {best.design.name}"
+    )
     ax.axvline(plan.request.budget_usd, color="#1b1b1b", ls="--", lw=1, label=f"budget {plan.request.budget_usd:g} US\\$")
     ax.set_xscale("log")
     ax.set_xlabel(f"expected money for {plan.request.items:,} questions, US\\$ (log scale)")
@@ -78,5 +80,3 @@ def save_frontier(plan: Plan, path: Path) -> None:
         raise InputError(f"cannot write {path}: {error.strerror or error}. Choose another place with --plot.") from None
     finally:
         plt.close(figure)
-
-

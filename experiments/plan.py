@@ -1,11 +1,14 @@
-r"""What to run: the main job. From a pilot, a number of questions and a budget to a design, its expected accuracy and cost, and how sure that is.
+r"""What to run (the main job): from a pilot log and a budget to a design, its accuracy and cost, and how sure that is.
 
 1. The population is fitted to the pilot, and again to each bootstrap resample of its questions (:mod:`.study`).
 2. Every design of the menu (:mod:`.designs`) is evaluated by the exact law on every draw.
-3. A design is *affordable* where P(total money > budget) <= risk over the draws. Among the affordable designs the best expected accuracy wins; of the designs within ``tolerance`` of it
-   (paired, on the same draws) the cheapest is recommended. A design whose law rests on step signals, which no pilot of answers holds, counts with its worst accuracy over a
+3. A design is *affordable* where P(total money > budget) <= risk over the draws. Among the affordable designs the best expected accuracy
+   wins; of the designs within ``tolerance`` of it
+   (paired, on the same draws) the cheapest is recommended. A design whose law rests on step signals, which no pilot of answers holds,
+   counts with its worst accuracy over a
    sweep of the signals' AUROC, starting at 0.5 (uninformative).
-4. How sure: the same choice made on each draw alone gives the share of draws that each design wins; the paired difference to the strongest rival gives the number of pilot questions that would
+4. How sure: the same choice made on each draw alone gives the share of draws that each design wins; the paired difference to the
+   strongest rival gives the number of pilot questions that would
    tell the two apart (the standard error of a difference falls with the square root of the number of questions).
 5. What would flip the choice: another budget, truth's advantage lambda, the signals' AUROC.
 
@@ -16,25 +19,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..model import BudgetRefusedError, Copying, Estimate, ParameterError, Population, Pricing
-from ..model.checks import require_count, require_positive, require_range
+from ..model import BudgetRefusedError, Estimate, Population, Pricing
+from .choosing import AUROCS, Request, choose, find_flips
 from .designs import Design, menu
 from .study import Study, assess, draw_responses, with_auroc
 
-__all__ = ["AUROCS", "DesignOutlook", "Pilot", "Plan", "Request", "make_plan"]
+__all__ = ["DesignOutlook", "Pilot", "Plan", "make_plan"]
 
 Floats = npt.NDArray[np.float64]
 
-AUROCS = (0.5, 0.6, 0.75, 0.9)
-BUDGET_FACTORS = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)
-LAMBDAS = tuple(round(-1.0 + 0.25 * k, 2) for k in range(17))
 _Z95 = 1.959963984540054
 
 
@@ -61,47 +61,6 @@ class Pilot:
     population: Population
     resample: Callable[[np.random.Generator], Population]
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is wanted.
-
-    Parameters
-    ----------
-    items : int
-        Questions to answer.
-    budget_usd : float
-        Money for all of them.
-    target_accuracy : float or None
-        Accuracy to reach, if that matters more than the best accuracy for the money.
-    risk : float
-        Largest acceptable P(over budget).
-    tolerance : float
-        Accuracy that one is ready to give up for a cheaper design (0.002: two questions in a thousand).
-    draws : int
-        Bootstrap draws.
-    seed : int
-        Of the bootstrap.
-    """
-
-    items: int
-    budget_usd: float
-    target_accuracy: float | None = None
-    risk: float = 0.05
-    tolerance: float = 0.002
-    draws: int = 200
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        require_count("--items", self.items, 1, 10**9)
-        require_positive("--budget-usd", self.budget_usd, high=1e12, low=1e-9)
-        if self.target_accuracy is not None:
-            require_range("--target-accuracy", self.target_accuracy, 0, 1)
-        require_range("--risk", self.risk, 0, 1)
-        require_range("--tolerance", self.tolerance, 0, 1)
-        require_count("--draws", self.draws, 20, 100_000)
-        require_count("--seed", self.seed, 0, 2**63)
 
 
 @dataclass(frozen=True)
@@ -156,7 +115,7 @@ class DesignOutlook:
 
 
 def rests_on(design: Design) -> list[str]:
-    """What a design's law needs besides independent answers."""
+    """List what a design's law needs."""
     needs = {"responses": design.responses, "step signals": design.signals, "stated confidence": design.confidence}
     return ["independent answers", *(name for name, needed in needs.items() if needed)]
 
@@ -285,7 +244,7 @@ def make_plan(pilot: Pilot, request: Request, pricing: Pricing, advance: Callabl
     affordable = p_over <= request.risk
     if not affordable.any():
         raise BudgetRefusedError(_unaffordable(study, p_over, request))
-    chosen, target_met = _choose(robust[0], study.usd(), affordable, request)
+    chosen, target_met = choose(robust[0], study.usd(), affordable, request)
     wins = _wins(study, robust, request)
     outlooks = [_outlook(study, d, robust[0, d], p_over[d], wins[d]) for d in range(len(designs))]
     order = sorted(range(len(designs)), key=lambda d: (outlooks[d].usd_per_question, -outlooks[d].accuracy.mean))
@@ -302,7 +261,7 @@ def make_plan(pilot: Pilot, request: Request, pricing: Pricing, advance: Callabl
         target_met=target_met,
         p_target=p_target,
         rival=_rival(study, chosen, wins, affordable, pilot.questions, request.tolerance),
-        flips=_flips(study, robust, chosen, affordable, pilot, request, pricing),
+        flips=find_flips(study, robust, chosen, affordable, pilot.population, request, pricing.price),
         conditional=conditional,
         notes=pilot.notes + _notes(pilot, request),
     )
@@ -337,18 +296,6 @@ def _robust_accuracy(study: Study, pilot: Pilot, pricing: Pricing) -> tuple[Floa
     return robust, best[1]
 
 
-def _choose(accuracy: Floats, usd: Floats, affordable: npt.NDArray[np.bool_], request: Request) -> tuple[int, bool | None]:
-    """Index of the design to run, and whether a target is met."""
-    candidates = np.flatnonzero(affordable)
-    if request.target_accuracy is not None:
-        reaching = candidates[accuracy[candidates] >= request.target_accuracy]
-        if len(reaching):
-            return int(reaching[np.lexsort((-accuracy[reaching], usd[reaching]))[0]]), True
-    best = accuracy[candidates].max()
-    close = candidates[accuracy[candidates] >= best - request.tolerance]
-    return int(close[np.lexsort((-accuracy[close], usd[close]))[0]]), None if request.target_accuracy is None else False
-
-
 def _wins(study: Study, robust: Floats, request: Request) -> Floats:
     """Share of the draws that choose each design, each draw by its own accuracy and money."""
     wins = np.zeros(len(study.designs))
@@ -357,7 +304,7 @@ def _wins(study: Study, robust: Floats, request: Request) -> Floats:
         affordable = np.array([1.0 - total.cdf(request.budget_usd) <= request.risk for total in totals])
         if affordable.any():
             usd = np.array([total.mean for total in totals])
-            wins[_choose(robust[b], usd, affordable, request)[0]] += 1
+            wins[choose(robust[b], usd, affordable, request)[0]] += 1
     return wins / max(study.draws, 1)
 
 
@@ -390,15 +337,16 @@ def _unaffordable(study: Study, p_over: Floats, request: Request) -> str:
     d = int(np.argmin(study.usd()))
     needed = study.quantile(d, 1 - request.risk)
     return (
-        f"no design stays within {request.budget_usd:g} US$ for {request.items:,} questions: the cheapest, {study.designs[d].name}, costs {study.items * study.usd()[d]:.4g} US$ on "
-        f"average and passes the budget with probability {p_over[d]:.2f}. Give at least {needed:.4g} US$, or fewer questions. Nothing was spent."
+        f"no design stays within {request.budget_usd:g} US$ for {request.items:,} questions: the cheapest, {study.designs[d].name}, "
+        f"costs {study.items * study.usd()[d]:.4g} US$ on average and passes the budget with probability {p_over[d]:.2f}. "
+        f"Give at least {needed:.4g} US$, or fewer questions. Nothing was spent."
     )
 
 
 def _rival(
     study: Study, chosen: int, wins: Floats, affordable: npt.NDArray[np.bool_], questions: int, tolerance: float
 ) -> Mapping[str, Any] | None:
-    """The design that most draws prefer besides the chosen one, and what it would take to tell the two apart."""
+    """Find the design that most draws prefer besides the chosen one, and what would tell the two apart."""
     others = [d for d in range(len(study.designs)) if d != chosen and (wins[d] > 0 or affordable[d])]
     if not others or study.draws < 2:
         return None
@@ -419,93 +367,6 @@ def _rival(
     }
 
 
-def _flips(
-    study: Study,
-    robust: Floats,
-    chosen: int,
-    affordable: npt.NDArray[np.bool_],
-    pilot: Pilot,
-    request: Request,
-    pricing: Pricing,
-) -> list[Mapping[str, Any]]:
-    return [
-        *_budget_flips(study, robust, chosen, request),
-        *_lambda_flips(study, chosen, affordable, pilot, pricing),
-        *_auroc_flips(study, chosen, affordable, pilot, pricing),
-    ]
-
-
-def _budget_flips(study: Study, robust: Floats, chosen: int, request: Request) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = []
-    for factor in BUDGET_FACTORS:
-        budget = request.budget_usd * factor
-        affordable = np.array([study.p_over(d, budget) <= request.risk for d in range(len(study.designs))])
-        if not affordable.any():
-            found.append({"what": "budget", "value": budget, "unit": "US$", "choice": None})
-            continue
-        d, _ = _choose(robust[0], study.usd(), affordable, replace(request, budget_usd=budget))
-        if d != chosen:
-            found.append(
-                {"what": "budget", "value": budget, "unit": "US$", "choice": study.designs[d].name, "accuracy": float(robust[0, d])}
-            )
-    return found
-
-
-def _lambda_flips(
-    study: Study, chosen: int, affordable: npt.NDArray[np.bool_], pilot: Pilot, pricing: Pricing
-) -> list[Mapping[str, Any]]:
-    """Smallest (or largest) truth's advantage at which the other kind of design, debate or no debate, becomes the better one."""
-    rule = pilot.population.response
-    if not isinstance(rule, Copying):
-        return []
-    debates = study.designs[chosen].responses
-    others = [d for d in np.flatnonzero(affordable) if study.designs[d].responses != debates and not study.designs[d].signals]
-    if not others:
-        return []
-    found: list[Mapping[str, Any]] = []
-    for lam in sorted(LAMBDAS, reverse=debates):
-        population = replace(pilot.population, response=replace(rule, lam=lam))
-        mine = assess(study.designs[chosen], population, pricing.price).accuracy if debates else study.accuracy[0, chosen]
-        if debates:
-            best = max(others, key=lambda d: study.accuracy[0, d])
-            theirs = study.accuracy[0, best]
-        else:
-            scores = {d: assess(study.designs[d], population, pricing.price).accuracy for d in others}
-            best = max(others, key=lambda d: scores[d])
-            theirs = scores[best]
-        if theirs > mine:
-            found.append(
-                {
-                    "what": "lambda (truth's advantage)",
-                    "value": lam,
-                    "unit": "log odds",
-                    "choice": study.designs[best].name,
-                    "direction": "at or below" if debates else "at or above",
-                    "now": rule.lam,
-                }
-            )
-            break
-    return found
-
-
-def _auroc_flips(
-    study: Study, chosen: int, affordable: npt.NDArray[np.bool_], pilot: Pilot, pricing: Pricing
-) -> list[Mapping[str, Any]]:
-    needing = [d for d in np.flatnonzero(affordable) if study.designs[d].signals]
-    if not needing or study.designs[chosen].signals:
-        return []
-    for auroc in (*AUROCS, 0.95, 0.98):
-        try:
-            population = with_auroc(pilot.population, auroc)
-        except ParameterError:
-            break
-        scores = {d: assess(study.designs[d], population, pricing.price).accuracy for d in needing}
-        best = max(needing, key=lambda d: scores[d])
-        if scores[best] > study.accuracy[0, chosen]:
-            return [{"what": "AUROC of the step signals", "value": auroc, "unit": "", "choice": study.designs[best].name, "direction": "at or above"}]
-    return []
-
-
 def _notes(pilot: Pilot, request: Request) -> tuple[str, ...]:
     population = pilot.population
     notes = []
@@ -518,6 +379,7 @@ def _notes(pilot: Pilot, request: Request) -> tuple[str, ...]:
         notes.append(f"Tokens of a call are borrowed ({population.borrowed['tokens']}): money is only as good as they are.")
     notes.append("UAAD: step signals are in no pilot of answers; its designs count with their worst accuracy over AUROC 0.5 to 0.9.")
     notes.append(
-        f"Accuracy intervals carry the pilot's {pilot.questions:,} questions ({request.draws} bootstrap draws), not the luck of the {request.items:,} questions to come."
+        f"Accuracy intervals carry the pilot's {pilot.questions:,} questions ({request.draws} bootstrap draws), "
+        f"not the luck of the {request.items:,} questions to come."
     )
     return tuple(notes)

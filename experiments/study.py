@@ -1,7 +1,9 @@
 r"""Accuracy and money of many designs, over many plausible populations.
 
-The pilot fixes the population up to sampling error: questions are resampled with replacement (bootstrap) and the population is fitted again, R times. What the pilot does not
-hold is borrowed, and its uncertainty is drawn beside: how agents respond (theta, sigma, lambda), each normal around the borrowed value. Every design is evaluated by the exact law on
+The pilot fixes the population up to sampling error: questions are resampled with replacement (bootstrap) and the population is fitted
+again, R times. What the pilot does not
+hold is borrowed, and its uncertainty is drawn beside: how agents respond (theta, sigma, lambda), each normal around the borrowed value.
+Every design is evaluated by the exact law on
 every draw, so designs are compared on the same draws (paired).
 
 Draw 0 is the fit to the whole pilot with the borrowed values as they stand; it gives the point estimates.
@@ -130,7 +132,7 @@ class Study:
         return len(self.totals) - 1
 
     def usd(self) -> Floats:
-        """Expected money of a question, US dollars, point estimate; shape (D,)."""
+        """Return the expected money of a question, US dollars, point estimate; shape (D,)."""
         return np.array([money.expected for money in self.money])
 
     def drawn(self, d: int) -> list[Total]:

@@ -9,11 +9,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ..choosing import Request
 from ..console import emit, progress, warn
 from ..families import price_of
 from ..frontier import save_frontier
 from ..options import JsonFlag, ModelName, OutFile, PricesFile, Seed
-from ..plan import DesignOutlook, Plan, Request, make_plan
+from ..plan import DesignOutlook, Plan, make_plan
 
 
 def plan(
@@ -27,7 +28,9 @@ def plan(
     tolerance: Annotated[float, typer.Option(help="Accuracy to give up for a cheaper design.")] = 0.002,
     draws: Annotated[int, typer.Option(help="Bootstrap draws over the pilot's questions.")] = 200,
     seed: Seed = 0,
-    column_map: Annotated[list[str] | None, typer.Option("--map", help="ours=theirs; renames a column. Repeat for more.", show_default=False)] = None,
+    column_map: Annotated[
+        list[str] | None, typer.Option("--map", help="ours=theirs; renames a column. Repeat for more.", show_default=False)
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the frontier to a PNG, SVG or PDF file.", show_default=False)] = None,
     as_json: JsonFlag = False,
     out: OutFile = None,
@@ -68,11 +71,12 @@ def show_plan(advice: Plan, screen: Console) -> None:
     best, request = advice.recommendation, advice.request
     screen.print(f"[bold]Run {best.design.name}[/bold] for {request.items:,} questions.\n")
     screen.print(
-        f"  expected accuracy  {_percent(best.accuracy.mean)}   (95 % interval {_percent(best.accuracy.low)} to {_percent(best.accuracy.high)}; the pilot has "
-        f"{advice.pilot.questions:,} questions)"
+        f"  expected accuracy  {_percent(best.accuracy.mean)}   (95 % interval {_percent(best.accuracy.low)} to "
+        f"{_percent(best.accuracy.high)}; the pilot has {advice.pilot.questions:,} questions)"
     )
     screen.print(
-        f"  expected cost      {_money(best.usd_mean)} of {_money(request.budget_usd)}   (95 % of runs stay below {_money(best.usd_p95)}; worst case {_money(best.usd_worst)})"
+        f"  expected cost      {_money(best.usd_mean)} of {_money(request.budget_usd)}   (95 % of runs stay below "
+        f"{_money(best.usd_p95)}; worst case {_money(best.usd_worst)})"
     )
     screen.print(f"  P(over budget)     {_probability(best.p_over_budget)}")
     screen.print(f"  calls              {best.calls:.2f} a question on average (exact, given the fit)")
@@ -106,13 +110,14 @@ def _show_rival(advice: Plan, screen: Console) -> None:
         return
     gap = rival["accuracy_difference"]
     low, high = gap["ci95"]
-    text = (
-        f"Strongest rival: {rival['design']} ({rival['wins']:.0%} of the draws), {100 * gap['mean']:+.2f} points [{100 * low:+.2f}, {100 * high:+.2f}] of accuracy at "
-        f"{rival['usd_difference_per_question']:+.3g} US$ a question."
+    screen.print(
+        f"Strongest rival: {rival['design']} ({rival['wins']:.0%} of the draws): {100 * gap['mean']:+.2f} points of accuracy "
+        f"[{100 * low:+.2f}, {100 * high:+.2f}], {rival['usd_difference_per_question']:+.3g} US$ a question."
     )
-    screen.print(text)
     if rival["practically_equal"]:
-        screen.print(f"They are equal for practical purposes (within {100 * advice.request.tolerance:g} points): more pilot questions would not matter.")
+        screen.print(
+            f"They are equal for practical purposes (within {100 * advice.request.tolerance:g} points): more pilot questions would not matter."
+        )
     elif rival["more_pilot_questions"] == 0:
         screen.print("The pilot already tells the two apart.")
     elif rival["more_pilot_questions"] is not None:
@@ -120,7 +125,9 @@ def _show_rival(advice: Plan, screen: Console) -> None:
 
 
 def _frontier_table(advice: Plan) -> Table:
-    table = Table(title="Frontier: designs that nothing cheaper beats (exact law at the fit; intervals over resampled pilots)", title_justify="left")
+    table = Table(
+        title="Frontier: designs that nothing cheaper beats (exact law at the fit; intervals over resampled pilots)", title_justify="left"
+    )
     for column in ("design", "accuracy", "95 % interval", "US$ / question", "total US$", "p95", "P(over)", "wins"):
         table.add_column(column, justify="left" if column == "design" else "right", overflow="fold")
     for o in advice.frontier:

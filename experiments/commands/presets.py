@@ -8,7 +8,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ...model import Population, Protocol
+from ...model import OutcomeSpace, Population, Protocol
+from ...model.exact import ExactLaw
+from ...model.outcomes import Costs
 from ...model.settings import valid_keys
 from ..console import emit
 from ..families import all_populations, all_protocols
@@ -27,19 +29,18 @@ def protocols(as_json: JsonFlag = False, out: OutFile = None) -> None:
             table.add_column(column, overflow="fold")
         for p in shipped:
             table.add_row(
-                p.name, str(p.chains), ", ".join(f"{t.name} {t.agents}x{t.rounds}" for t in p.tiers) or "none", _calls(p), p.source
+                p.name, str(p.chains), ", ".join(f"{t.name} {t.agents}x{t.rounds}" for t in p.tiers) or "none", _calls(p, default), p.source
             )
         screen.print(table)
 
     emit(data, as_json=as_json, out=out, show=show)
 
 
-def _calls(protocol: Protocol) -> str:
-    fixed = 1 if protocol.synthesiser else 0
-    low = protocol.chains if protocol.sampling_stop is None else 1
-    debate = [t.agents for t in protocol.tiers] or [0]
-    most = [t.agents * t.rounds for t in protocol.tiers] or [0]
-    return f"{low + fixed + (min(debate) if protocol.gate is None or len(debate) > 1 else 0)} to {protocol.chains + fixed + max(most)}"
+def _calls(protocol: Protocol, population: Population) -> str:
+    """Fewest and most calls of a question that can happen."""
+    masses = ExactLaw(protocol, population).masses().ravel()
+    calls = Costs(OutcomeSpace(protocol), population).calls[masses > 0]
+    return f"{calls.min()} to {calls.max()}"
 
 
 def populations(as_json: JsonFlag = False, out: OutFile = None) -> None:

@@ -1,0 +1,1 @@
+"""A small synthetic pilot for the demonstration, made by the reference engine; see :mod:`.make_pilot`."""
