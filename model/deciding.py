@@ -20,7 +20,7 @@ from .errors import ParameterError
 
 Answer = TypeVar("Answer")
 
-__all__ = ["VOTES", "ConfidenceLaw", "leaders", "winner"]
+__all__ = ["VOTES", "Abstention", "ConfidenceLaw", "leaders", "winner"]
 
 VOTES = ("plurality", "weighted_after_stability", "weighted")
 """Voting rules: the largest cluster; a weighted vote after confirmed stability, else plurality; always a weighted vote."""
@@ -67,10 +67,26 @@ def cumulative(law: Sequence[float]) -> list[float]:
     return [value if index < last else 1.0 for index, value in enumerate(sums)]
 
 
+@dataclass(frozen=True)
+class Abstention:
+    """No answer where one was asked for (recorded and live sources; the sampled source has none).
+
+    It equals only itself, so it agrees with nobody, and it leads only where nobody answered.
+
+    Parameters
+    ----------
+    where : str
+        What tells it from every other abstention on the same question.
+    """
+
+    where: str
+
+
 def leaders(weights: Mapping[Answer, int]) -> list[Answer]:
-    """Answers of the largest weight, in order of first appearance."""
-    top = max(weights.values())
-    return [answer for answer, weight in weights.items() if weight == top]
+    """Answers of the largest weight, in order of first appearance; abstentions only where there is no answer."""
+    answered = {answer: weight for answer, weight in weights.items() if not isinstance(answer, Abstention)} or weights
+    top = max(answered.values())
+    return [answer for answer, weight in answered.items() if weight == top]
 
 
 def winner(weights: Mapping[Answer, int], candidate: Answer, tie_draw: float) -> Answer:
