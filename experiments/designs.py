@@ -96,19 +96,22 @@ def _sampling() -> Iterator[Design]:
         yield _named(f"esc(window={window}, n={n})", replace(base, chains=n, sampling_stop=Window(window)))
 
 
-def _debate_stops(rounds: int) -> Iterator[tuple[str, RoundStop]]:
+def _debate_stops(agents: int, rounds: int) -> Iterator[tuple[str, RoundStop]]:
+    """Stopping rules of a debate, one of each equivalence cell."""
     yield "", FixedRounds()
-    if rounds > 2:
-        yield ", tau_c=1, epsilon=1", StableConsensus(1, 1)
-        yield ", tau_c=1, epsilon=0", StableConsensus(1, 0)
-        yield ", tau_c=0.80, epsilon=0.05", StableConsensus("0.80", "0.05")
+    seen: set[bytes] = set()
+    for tau_c, epsilon in (("1", "1"), ("1", "0"), ("0.80", "0.05")) if rounds > 2 else ():
+        rule = StableConsensus(tau_c, epsilon)
+        if rule.table(agents).tobytes() not in seen:
+            seen.add(rule.table(agents).tobytes())
+            yield f", tau_c={tau_c}, epsilon={epsilon}", rule
 
 
 def _debates() -> Iterator[Design]:
     base = load_protocol("fixed_mad")
     for agents in PANELS:
         for rounds in (2, 3):
-            for suffix, stop in _debate_stops(rounds):
+            for suffix, stop in _debate_stops(agents, rounds):
                 tiers = (Tier("all", agents, rounds),)
                 yield _named(f"debate(agents={agents}, rounds={rounds}{suffix})", replace(base, tiers=tiers, round_stop=stop))
 

@@ -1,0 +1,87 @@
+"""From a pilot log on disk to what ``plan`` needs: the fit, and the fit to a resample of its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..model import InputError, Population
+from .calibrate import Calibration, calibrate
+from .logs import JudgeLog, ReasoningLog, read_log
+from .options import read_settings
+from .plan import Pilot
+
+__all__ = ["ReadPilot", "fitted_pilot", "read_any_log", "read_pilot"]
+
+
+@dataclass(frozen=True)
+class ReadPilot:
+    """A pilot with what its reader must be told.
+
+    Parameters
+    ----------
+    pilot : Pilot
+        For ``make_plan``.
+    calibration : Calibration
+        The whole fit.
+    warnings : tuple of str
+        What the log cannot tell.
+    """
+
+    pilot: Pilot
+    calibration: Calibration
+    warnings: tuple[str, ...]
+
+
+def read_any_log(path: Path, column_map: Sequence[str]) -> ReasoningLog | JudgeLog:
+    """Read a log of either family; ``column_map`` holds ours=theirs texts."""
+    return read_log(path, read_settings(column_map))
+
+
+def read_pilot(path: Path, column_map: Sequence[str]) -> ReadPilot:
+    """Read and fit a log of reasoning debates.
+
+    Raises
+    ------
+    InputError
+        If the file is no such log.
+    """
+    log = read_any_log(path, column_map)
+    if not isinstance(log, ReasoningLog):
+        raise InputError(f"{path} is a log of judges; this needs answers to questions (question_id, round, agent, answer, correct).")
+    return fitted_pilot(log)
+
+
+def fitted_pilot(log: ReasoningLog) -> ReadPilot:
+    """Fit a log; no intervals, the plan bootstraps for itself."""
+    calibration = calibrate(log, draws=0)
+
+    def resample(rng: np.random.Generator) -> Population:
+        return calibration.refit(rng.integers(0, calibration.questions, calibration.questions))
+
+    pilot = Pilot(
+        name=str(log.path),
+        questions=calibration.questions,
+        population=calibration.population,
+        resample=resample,
+        notes=_findings(calibration),
+    )
+    return ReadPilot(pilot, calibration, calibration.warnings)
+
+
+def _findings(calibration: Calibration) -> tuple[str, ...]:
+    """What the fit says that a reader of a plan must know."""
+    notes = []
+    chosen = calibration.choice.chosen
+    notes.append(f"The pilot's law ({chosen.family.name}) meets its own plurality accuracy within {100 * max(map(abs, chosen.misses)):.1f} points.")
+    debate = calibration.debate
+    if debate is not None:
+        gap = debate.difference
+        notes.append(
+            f"In the pilot itself, debate minus vote on the same first answers was {100 * gap.mean:+.1f} points "
+            f"[{100 * gap.low:+.1f}, {100 * gap.high:+.1f}]."
+        )
+    return tuple(notes)
