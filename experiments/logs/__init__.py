@@ -7,5 +7,6 @@ log holds ``item_id, judge, order, round`` (optional) and ``score_a, score_b`` o
 from .columns import JudgeLog as JudgeLog
 from .columns import ReasoningLog as ReasoningLog
 from .reading import read_log as read_log
+from .reading import read_mapping as read_mapping
 
-__all__ = ["JudgeLog", "ReasoningLog", "read_log"]
+__all__ = ["JudgeLog", "ReasoningLog", "read_log", "read_mapping"]

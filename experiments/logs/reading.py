@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...model.errors import ParameterError
@@ -12,7 +12,7 @@ from .reasoning import REASONING, ReasoningRows
 from .rows import Table, open_binary, open_table
 from .values import Record
 
-__all__ = ["read_log"]
+__all__ = ["read_log", "read_mapping"]
 
 
 def read_log(path: str | Path, mapping: Mapping[str, str] | None = None) -> ReasoningLog | JudgeLog:
@@ -49,6 +49,25 @@ def read_log(path: str | Path, mapping: Mapping[str, str] | None = None) -> Reas
         for line, row in table.rows:
             rows.add(Record(path, line, row, names))
         return rows.finish()
+
+
+def read_mapping(pairs: Sequence[str] | None) -> dict[str, str]:
+    """Split the ``ours=theirs`` texts of ``--map``.
+
+    Raises
+    ------
+    ParameterError
+        If one is no such pair, or a name of ours comes twice.
+    """
+    mapping: dict[str, str] = {}
+    for pair in pairs or ():
+        ours, equals, theirs = (part.strip() for part in pair.partition("="))
+        if not equals or not ours or not theirs:
+            raise ParameterError("--map", pair, "ours=theirs, such as question_id=qid")
+        if ours in mapping:
+            raise ParameterError("--map", pair, f"each of our names once ({ours} came before)")
+        mapping[ours] = theirs
+    return mapping
 
 
 def _names(table: Table, mapping: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,204 @@
+r"""Which family of laws: chosen by held-out likelihood, and by what the log itself says of plurality votes.
+
+Questions are split into folds. Each family is fitted without a fold and scored on it by the mean log-probability of (k, M), what decides a plurality.
+Every law is mixed with a share 1/(questions + 1) of the ignorant law (p and w uniform), so that a mixture with few points is not damned for
+one unforeseen question. The one-standard-error rule then takes the simplest family whose score is within one standard error (of the paired
+difference) of the best (Breiman et al. 1984).
+
+A family within that reach may still be wrong in what users need, for the log-probability forgives a shift of the mean by two points. The log's own plurality
+accuracies are unbiased whatever the law, so the difference d(n) between a fitted law's and the log's own shows what the family cannot bend to. A
+family is *adequate* where at every n \|d(n)\| is at most half a point, or at most one standard error (delete-group jackknife over the folds) and
+one point. Of the adequate families within reach the simplest is taken; where none is adequate, the one with the best score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...model.difficulty import Difficulty, Share
+from .first_answers import FirstAnswers
+from .laws import FAMILIES, Family, Kinds, Law, fit_difficulty, fit_joint, fit_share, log_joint
+from .plurality import curve_sizes, own_shares, predicted
+
+__all__ = ["Choice", "Score", "choose", "fit"]
+
+Floats = npt.NDArray[np.float64]
+
+_FOLDS = 10
+_HALF_A_POINT = 0.005
+_ONE_POINT = 0.01
+_SPLIT_SEED = 20160
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one family did.
+
+    Attributes
+    ----------
+    family : Family
+        Which.
+    held_out : float
+        Mean log-probability of a held-out question's (k, M), in nats.
+    behind : float
+        By how much the best family does better, in nats a question.
+    behind_error : float
+        Standard error of ``behind``.
+    misses : tuple of float
+        Fitted minus own plurality accuracy at each n of the curve.
+    miss_errors : tuple of float
+        Their jackknife standard errors.
+    adequate : bool
+        Whether all misses are small.
+    law : Law
+        The fit to all questions.
+    """
+
+    family: Family
+    held_out: float
+    behind: float
+    behind_error: float
+    misses: tuple[float, ...]
+    miss_errors: tuple[float, ...]
+    adequate: bool
+    law: Law
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The family chosen, and all scores, simplest first.
+
+    Attributes
+    ----------
+    chosen : Score
+        The choice.
+    scores : tuple of Score
+        All families that the log can tell apart.
+    sizes : tuple of int
+        Panel sizes n of the curve.
+    own : tuple of float
+        The log's own plurality accuracy at each n.
+    reason : str
+        Why, in words.
+    """
+
+    chosen: Score
+    scores: tuple[Score, ...]
+    sizes: tuple[int, ...]
+    own: tuple[float, ...]
+    reason: str
+
+
+def fit(family: Family, kinds: Kinds, counts: Floats, start: Law | None = None) -> Law:
+    """Fit a family by maximum likelihood; ``start`` is an earlier fit of the same family."""
+    if family.w == "joint":
+        return fit_joint(kinds, counts, start)
+    difficulty = fit_difficulty(family.p, kinds, counts, start.difficulty if start else None)
+    return Law(difficulty, fit_share(family.w, kinds, counts, start.misconception if start else None))
+
+
+def _fit_all(families: Sequence[Family], kinds: Kinds, counts: Floats, starts: Sequence[Law | None]) -> list[Law]:
+    """Fit several families, the laws of p and of w once each."""
+    of_p: dict[str, Difficulty] = {}
+    of_w: dict[str, Share] = {}
+    laws = []
+    for family, start in zip(families, starts, strict=True):
+        if family.w == "joint":
+            laws.append(fit_joint(kinds, counts, start))
+            continue
+        if family.p not in of_p:
+            of_p[family.p] = fit_difficulty(family.p, kinds, counts, start.difficulty if start else None)
+        if family.w not in of_w:
+            of_w[family.w] = fit_share(family.w, kinds, counts, start.misconception if start else None)
+        laws.append(Law(of_p[family.p], of_w[family.w]))
+    return laws
+
+
+def distinguishable(first: FirstAnswers) -> tuple[Family, ...]:
+    """Families that the answers can tell apart: a spread of w needs questions with three wrong answers, a law of p two answers a question."""
+    if first.size.max() < 2 or first.accuracy in (0.0, 1.0):
+        return FAMILIES[:1]
+    triples = int((first.size - first.right >= 3).sum())
+    return tuple(f for f in FAMILIES if triples >= 5 or f.w == "fixed")
+
+
+def choose(first: FirstAnswers) -> Choice:
+    """Choose a family by held-out likelihood under the one-standard-error rule, among those that match the log's own plurality accuracy."""
+    kinds = Kinds.of(first)
+    everything = np.ones(len(first))
+    families = distinguishable(first)
+    sizes = curve_sizes(first)
+    shares = np.stack([own_shares(first, n) for n in sizes])
+    own = np.nanmean(shares, axis=1)
+    laws = _fit_all(families, kinds, kinds.counts(everything), [None] * len(families))
+    curves = np.array([_curve(law, sizes) for law in laws])
+
+    folds = min(_FOLDS, len(first))
+    fold = np.random.Generator(np.random.Philox(_SPLIT_SEED)).permutation(len(first)) % folds
+    log_score = np.empty((len(families), len(first)))
+    gaps = np.empty((folds, len(families), len(sizes)))
+    for number in range(folds):
+        out = fold == number
+        fitted = _fit_all(families, kinds, kinds.counts((~out).astype(float)), laws)
+        for index, law in enumerate(fitted):
+            log_score[index, out] = _held_out(law, kinds, int((~out).sum()))[kinds.of_question[out]]
+            gaps[number, index] = np.array(_curve(law, sizes)) - np.nanmean(shares[:, ~out], axis=1)
+    errors = np.sqrt((folds - 1) / folds * ((gaps - gaps.mean(axis=0)) ** 2).sum(axis=0))
+    scores = _scores(families, laws, log_score, curves - own, errors)
+    chosen, reason = _pick(scores)
+    return Choice(chosen, tuple(scores), sizes, tuple(own.tolist()), reason)
+
+
+def _curve(law: Law, sizes: Sequence[int]) -> list[float]:
+    nodes = law.nodes(max(sizes))
+    return [predicted(n, *nodes) for n in sizes]
+
+
+def _held_out(law: Law, kinds: Kinds, trained_on: int) -> Floats:
+    """Log-probability of each kind, with a little of the ignorant law."""
+    ignorant = -np.log(kinds.size + 1.0) + np.where(
+        kinds.wrong < 2, 0.0, np.where(kinds.largest >= 2, 0.0, math.log(2.0)) - np.log(kinds.wrong + 1.0)
+    )
+    little = 1.0 / (trained_on + 1.0)
+    return np.logaddexp(math.log1p(-little) + log_joint(law, kinds), math.log(little) + ignorant)
+
+
+def _scores(families: Sequence[Family], laws: Sequence[Law], log_score: Floats, misses: Floats, errors: Floats) -> list[Score]:
+    means = log_score.mean(axis=1)
+    best = int(means.argmax())
+    differences = log_score[best] - log_score
+    scores = []
+    for index, (family, law) in enumerate(zip(families, laws, strict=True)):
+        allowed = np.clip(errors[index], _HALF_A_POINT, _ONE_POINT)
+        scores.append(
+            Score(
+                family,
+                float(means[index]),
+                float(differences[index].mean()),
+                float(differences[index].std(ddof=1) / math.sqrt(log_score.shape[1])) if log_score.shape[1] > 1 else 0.0,
+                tuple(misses[index].tolist()),
+                tuple(errors[index].tolist()),
+                bool(np.all(np.abs(misses[index]) <= allowed)),
+                law,
+            )
+        )
+    return scores
+
+
+def _pick(scores: Sequence[Score]) -> tuple[Score, str]:
+    best = max(scores, key=lambda s: s.held_out)
+    adequate = [s for s in scores if s.adequate]
+    if not adequate:
+        return best, "best held-out likelihood; no family comes as near to the log's own plurality accuracy as it should"
+    top = max(adequate, key=lambda s: s.held_out)
+    simplest = next(s for s in adequate if s is top or s.behind - top.behind <= s.behind_error)
+    if simplest is top:
+        return top, "best held-out likelihood among the families that match the log's own plurality accuracy"
+    return simplest, (
+        "simplest family within one standard error of the best held-out likelihood among those that match the log's own plurality accuracy"
+    )

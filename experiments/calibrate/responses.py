@@ -1,0 +1,122 @@
+"""The response rule of a log with several rounds: order of speaking, rules compared, goodness of fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...model.response import RULES, Copying, ResponseRule
+from ..logs.columns import ReasoningLog
+from .laws import Law
+from .moves import Moves, Order, gather
+from .rules import FitnessCell, RuleFit, fit_rule, fit_rules, fitness, refit_rule
+
+__all__ = ["FEWEST_MOVES", "OrderEvidence", "ResponseFit", "fit_response"]
+
+Floats = npt.NDArray[np.float64]
+
+FEWEST_MOVES = 50
+"""Fewest usable moves from which a rule is fitted."""
+
+_CLEAR = 6.0
+"""Log-likelihood by which sequential rounds must do better to be believed."""
+
+
+@dataclass(frozen=True)
+class OrderEvidence:
+    """Whether agents saw each other's new answers.
+
+    Attributes
+    ----------
+    order : {"simultaneous", "sequential"}
+        What is taken.
+    asked : bool
+        True where the user said so.
+    moves : int
+        Moves whose information is complete under both orders; the two are compared on these.
+    advantage : float
+        Log-likelihood of the best `Copying` fit under sequential minus simultaneous rounds.
+    """
+
+    order: Order
+    asked: bool
+    moves: int
+    advantage: float
+
+
+@dataclass(frozen=True)
+class ResponseFit:
+    """Response rules fitted to a log.
+
+    Attributes
+    ----------
+    moves : Moves
+        The moves used.
+    order : OrderEvidence
+        Order of speaking.
+    fits : tuple of RuleFit
+        All rules, best AIC first.
+    chosen : RuleFit
+        The rule taken.
+    cells : tuple of FitnessCell
+        Its goodness of fit.
+    """
+
+    moves: Moves
+    order: OrderEvidence
+    fits: tuple[RuleFit, ...]
+    chosen: RuleFit
+    cells: tuple[FitnessCell, ...]
+
+    def refit(self, weight: Floats) -> ResponseRule:
+        """Fit the chosen variant again under a weight of each question of the log; where it leaves too few moves, the fit to all stays."""
+        counts = self.moves.counts(weight)
+        return refit_rule(self.chosen, self.moves, counts).rule if counts.sum() >= FEWEST_MOVES / 2 else self.chosen.rule
+
+
+def fit_response(log: ReasoningLog, law: Law, order: Order | Literal["auto"] = "auto", rule: str = "auto") -> ResponseFit | dict[str, int]:
+    """Fit the response rules, or say how many moves there are and why no more could be used.
+
+    Parameters
+    ----------
+    log : ReasoningLog
+        The log.
+    law : Law
+        Law of the answers.
+    order : {"auto", "simultaneous", "sequential"}
+        Order of speaking; "auto" compares likelihoods and takes simultaneous rounds unless the log speaks clearly against them.
+    rule : str
+        "auto" takes the rule of lowest AIC; or the name of one.
+
+    Returns
+    -------
+    ResponseFit, or dict of str to int
+        The fit; where fewer than ``FEWEST_MOVES`` moves are usable, the numbers of moves by what became of them.
+    """
+    everything = np.ones(len(log.questions))
+    evidence, moves = _order(log, law, order, everything)
+    if len(moves) < FEWEST_MOVES:
+        return {"usable": len(moves), **moves.left_out}
+    counts = moves.counts(everything)
+    fits = fit_rules(moves, counts)
+    chosen = fits[0] if rule == "auto" else next(f for f in fits if type(f.rule) is RULES[rule])
+    return ResponseFit(moves, evidence, fits, chosen, fitness(chosen.rule, moves, counts))
+
+
+def _order(log: ReasoningLog, law: Law, asked: Order | Literal["auto"], weight: Floats) -> tuple[OrderEvidence, Moves]:
+    together, in_turn = gather(log, law, "simultaneous"), gather(log, law, "sequential")
+    shared = set(together.place) & set(in_turn.place)
+    if len(shared) < FEWEST_MOVES:
+        order: Order = "simultaneous" if asked == "auto" else asked
+        return OrderEvidence(order, asked != "auto", len(shared), 0.0), together if order == "simultaneous" else in_turn
+    likelihoods = []
+    for moves in (together, in_turn):
+        keep = np.array([place in shared for place in moves.place])
+        counts = np.bincount(moves.kind[keep], weights=weight[moves.question[keep]], minlength=len(moves.agents))
+        likelihoods.append(fit_rule(Copying(), ("theta", "sigma", "lam", "iota", "phi"), moves, counts).log_likelihood)
+    advantage = likelihoods[1] - likelihoods[0]
+    order = asked if asked != "auto" else ("sequential" if advantage > _CLEAR else "simultaneous")
+    return OrderEvidence(order, asked != "auto", len(shared), advantage), together if order == "simultaneous" else in_turn
