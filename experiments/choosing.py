@@ -1,8 +1,10 @@
 r"""The choice among designs: what is wanted, which design that makes, and what would change the answer.
 
-A design is affordable where P(total money > budget) <= risk. Of the affordable designs within ``tolerance`` of the best accuracy the
-cheapest is chosen; with a
-target accuracy, the cheapest affordable one that is expected to reach it.
+A design is affordable where P(total money > budget) <= risk. Climb from the cheapest affordable design: a dearer one takes the place of the present one where it
+gains more than ``tolerance`` in expected accuracy and is better in at least the share ``confidence`` of the draws. Money is thus not spent on a gain that the pilot
+and the borrowed parameters leave in doubt. Last, a cheaper design within ``tolerance`` of where the climb ended is preferred.
+
+With a target accuracy, the cheapest affordable design that is expected to reach it is chosen.
 """
 
 from __future__ import annotations
@@ -45,6 +47,8 @@ class Request:
         Largest acceptable P(over budget).
     tolerance : float
         Accuracy that one is ready to give up for a cheaper design (0.002: two questions in a thousand).
+    confidence : float
+        Share of the draws in which a dearer design must be better to be worth its money.
     draws : int
         Bootstrap draws.
     seed : int
@@ -56,6 +60,7 @@ class Request:
     target_accuracy: float | None = None
     risk: float = 0.05
     tolerance: float = 0.002
+    confidence: float = 0.8
     draws: int = 200
     seed: int = 0
 
@@ -66,6 +71,7 @@ class Request:
             require_range("--target-accuracy", self.target_accuracy, 0, 1)
         require_range("--risk", self.risk, 0, 1)
         require_range("--tolerance", self.tolerance, 0, 1)
+        require_range("--confidence", self.confidence, 0, 1)
         require_count("--draws", self.draws, 20, 100_000)
         require_count("--seed", self.seed, 0, 2**63)
 
@@ -75,12 +81,14 @@ def choose(accuracy: Floats, usd: Floats, affordable: Bools, request: Request) -
 
     Parameters
     ----------
-    accuracy, usd : ndarray, shape (D,)
-        Accuracy that counts, and expected money of a question.
+    accuracy : ndarray, shape (draws + 1, D)
+        Accuracy that counts; row 0 is the point estimate, the other rows are draws (there may be none).
+    usd : ndarray, shape (D,)
+        Expected money of a question.
     affordable : ndarray of bool, shape (D,)
         At least one is true.
     request : Request
-        Target and tolerance.
+        Target, tolerance and confidence.
 
     Returns
     -------
@@ -89,14 +97,23 @@ def choose(accuracy: Floats, usd: Floats, affordable: Bools, request: Request) -
     target_met : bool or None
         Whether it is expected to reach the target; None without a target.
     """
-    candidates = np.flatnonzero(affordable)
+    point = accuracy[0]
+    order = sorted((int(d) for d in np.flatnonzero(affordable)), key=lambda d: (usd[d], -point[d]))
     if request.target_accuracy is not None:
-        reaching = candidates[accuracy[candidates] >= request.target_accuracy]
-        if len(reaching):
-            return int(reaching[np.lexsort((-accuracy[reaching], usd[reaching]))[0]]), True
-    best = accuracy[candidates].max()
-    close = candidates[accuracy[candidates] >= best - request.tolerance]
-    return int(close[np.lexsort((-accuracy[close], usd[close]))[0]]), None if request.target_accuracy is None else False
+        for d in order:
+            if point[d] >= request.target_accuracy:
+                return d, True
+    current = order[0]
+    for d in order[1:]:
+        if point[d] > point[current] + request.tolerance and _better_share(accuracy, d, current) >= request.confidence:
+            current = d
+    cheapest = next(d for d in order if d == current or point[d] >= point[current] - request.tolerance)
+    return cheapest, None if request.target_accuracy is None else False
+
+
+def _better_share(accuracy: Floats, d: int, e: int) -> float:
+    """Share of the draws in which design d is more accurate than e; 1 where there are no draws."""
+    return float((accuracy[1:, d] > accuracy[1:, e]).mean()) if len(accuracy) > 1 else 1.0
 
 
 def find_flips(
@@ -118,7 +135,7 @@ def _budget_flips(study: Study, robust: Floats, chosen: int, request: Request) -
         affordable = np.array([study.p_over(d, budget) <= request.risk for d in range(len(study.designs))])
         flip: dict[str, Any] = {"what": "budget", "value": budget, "unit": "US$", "choice": None}
         if affordable.any():
-            d, _ = choose(robust[0], study.usd(), affordable, replace(request, budget_usd=budget))
+            d, _ = choose(robust, study.usd(), affordable, replace(request, budget_usd=budget))
             flip |= {"choice": study.designs[d].name, "accuracy": float(robust[0, d])}
         if flip["choice"] != study.designs[chosen].name:
             found.append(flip)

@@ -2,11 +2,9 @@ r"""What to run (the main job): from a pilot log and a budget to a design, its a
 
 1. The population is fitted to the pilot, and again to each bootstrap resample of its questions (:mod:`.study`).
 2. Every design of the menu (:mod:`.designs`) is evaluated by the exact law on every draw.
-3. A design is *affordable* where P(total money > budget) <= risk over the draws. Among the affordable designs the best expected accuracy
-   wins; of the designs within ``tolerance`` of it
-   (paired, on the same draws) the cheapest is recommended. A design whose law rests on step signals, which no pilot of answers holds,
-   counts with its worst accuracy over a
-   sweep of the signals' AUROC, starting at 0.5 (uninformative).
+3. A design is *affordable* where P(total money > budget) <= risk over the draws. A dearer design is chosen over a cheaper one only for a gain in
+   accuracy that is larger than a tolerance and likely over the draws (:mod:`.choosing`). A design whose law rests on step signals, which no pilot of
+   answers holds, counts with its worst accuracy over a sweep of the signals' AUROC, starting at 0.5 (uninformative).
 4. How sure: the same choice made on each draw alone gives the share of draws that each design wins; the paired difference to the
    strongest rival gives the number of pilot questions that would
    tell the two apart (the standard error of a difference falls with the square root of the number of questions).
@@ -188,6 +186,7 @@ class Plan:
                 "draws": request.draws,
                 "risk": request.risk,
                 "tolerance": request.tolerance,
+                "confidence": request.confidence,
                 "prices": self.pricing.to_dict(),
                 "population": self.pilot.population.to_dict(),
             },
@@ -244,7 +243,7 @@ def make_plan(pilot: Pilot, request: Request, pricing: Pricing, advance: Callabl
     affordable = p_over <= request.risk
     if not affordable.any():
         raise BudgetRefusedError(_unaffordable(study, p_over, request))
-    chosen, target_met = choose(robust[0], study.usd(), affordable, request)
+    chosen, target_met = choose(robust, study.usd(), affordable, request)
     wins = _wins(study, robust, request)
     outlooks = [_outlook(study, d, robust[0, d], p_over[d], wins[d]) for d in range(len(designs))]
     order = sorted(range(len(designs)), key=lambda d: (outlooks[d].usd_per_question, -outlooks[d].accuracy.mean))
@@ -304,7 +303,7 @@ def _wins(study: Study, robust: Floats, request: Request) -> Floats:
         affordable = np.array([1.0 - total.cdf(request.budget_usd) <= request.risk for total in totals])
         if affordable.any():
             usd = np.array([total.mean for total in totals])
-            wins[choose(robust[b], usd, affordable, request)[0]] += 1
+            wins[choose(robust[b : b + 1], usd, affordable, request)[0]] += 1
     return wins / max(study.draws, 1)
 
 

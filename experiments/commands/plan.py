@@ -26,6 +26,7 @@ def plan(
     model: ModelName = None,
     risk: Annotated[float, typer.Option(help="Largest acceptable probability of passing the budget.")] = 0.05,
     tolerance: Annotated[float, typer.Option(help="Accuracy to give up for a cheaper design.")] = 0.002,
+    confidence: Annotated[float, typer.Option(help="Share of the draws in which a dearer design must be better.")] = 0.8,
     draws: Annotated[int, typer.Option(help="Bootstrap draws over the pilot's questions.")] = 200,
     seed: Seed = 0,
     column_map: Annotated[
@@ -39,7 +40,14 @@ def plan(
     from ..pilots import read_pilot
 
     request = Request(
-        items=items, budget_usd=budget_usd, target_accuracy=target_accuracy, risk=risk, tolerance=tolerance, draws=draws, seed=seed
+        items=items,
+        budget_usd=budget_usd,
+        target_accuracy=target_accuracy,
+        risk=risk,
+        tolerance=tolerance,
+        confidence=confidence,
+        draws=draws,
+        seed=seed,
     )
     found = read_pilot(pilot, column_map or [])
     for warning in found.warnings:

@@ -59,23 +59,18 @@ class _Group:
 
     Attributes
     ----------
-    states : ndarray of int, shape (S,)
-        Indices into the panel's states.
     sizes : ndarray of int, shape (S, A)
         Agents on each target (column 2, the fresh stray, is 0).
     own : ndarray of int, shape (S, N)
         Target that each agent holds now.
-    next_state : ndarray of int, shape (S, C)
-        State reached by each count vector.
-    same_leader : ndarray of bool, shape (S, C)
-        Whether one single largest cluster leads before and after.
+    cell : ndarray of int, shape (S * C,)
+        Where each (state, count vector) belongs: from-state times number of states plus to-state, plus the square of the number of states
+        where one single largest cluster leads before and after.
     """
 
-    states: Ints
     sizes: Ints
     own: Ints
-    next_state: Ints
-    same_leader: npt.NDArray[np.bool_]
+    cell: Ints
 
 
 @lru_cache(maxsize=128)
@@ -113,6 +108,8 @@ class Panel:
         Size of the largest cluster.
     candidate_right : ndarray of bool, shape (S,)
         Whether the mark is the right answer's.
+    candidate_leads : ndarray of bool, shape (S,)
+        Whether the marked answer is the single largest cluster.
     """
 
     def __init__(self, agents: int) -> None:
@@ -121,6 +118,7 @@ class Panel:
         self.index = {state: i for i, state in enumerate(self.states)}
         self.dominant = np.array([max(right, misc, *strays, 0) for right, misc, strays, _ in self.states], dtype=np.int64)
         self.candidate_right = np.array([mark == MARK_RIGHT for *_, mark in self.states])
+        self.candidate_leads = np.array([_candidate_leads(state) for state in self.states])
         self._groups = tuple(self._group(k) for k in range(agents + 1))
 
     def __len__(self) -> int:
@@ -139,8 +137,10 @@ class Panel:
         counts, _ = _lattice(strays + _STRAYS, self.agents)
         mark_targets = [_mark_target(self.states[i]) for i in members]
         by_mark = {target: self._reached(counts, target) for target in set(mark_targets)}
-        next_state = np.array([by_mark[target] for target in mark_targets], dtype=np.int64)
-        return _Group(np.array(members, dtype=np.int64), sizes, own, next_state, _same_leader(sizes, counts))
+        reached = np.array([by_mark[target] for target in mark_targets], dtype=np.int64)
+        size, from_state = len(self), np.array(members, dtype=np.int64)
+        cell = from_state[:, None] * size + reached + size * size * _same_leader(sizes, counts)
+        return _Group(sizes, own, cell.ravel())
 
     def _reached(self, counts: Ints, mark_target: int | None) -> list[int]:
         reached = []
@@ -175,13 +175,12 @@ class Panel:
             The part of it where one single largest cluster leads before and after.
         """
         size = len(self)
-        both, same = np.zeros(size * size), np.zeros(size * size)
+        parts = np.zeros(2 * size * size)
         for group in self._groups:
             reached = self._counts_law(group, move_probabilities(group.sizes, rule, self.agents, p, w, focused))
-            flat = group.states[:, None] * size + group.next_state
-            both += np.bincount(flat.ravel(), reached.ravel(), size * size)
-            same += np.bincount(flat.ravel(), np.where(group.same_leader, reached, 0.0).ravel(), size * size)
-        return both.reshape(size, size), same.reshape(size, size)
+            parts += np.bincount(group.cell, reached.ravel(), len(parts))
+        other, same = parts.reshape(2, size, size)
+        return other + same, same
 
     def _counts_law(self, group: _Group, moves: Floats) -> Floats:
         """Law of the count vectors; shape (states of the group, C)."""
@@ -204,6 +203,12 @@ def _all_states(agents: int) -> Iterator[State]:
             for strays in partitions(agents - right - misc):
                 for mark in (MARK_RIGHT, MARK_MISCONCEPTION, LOST, *sorted(set(strays))):
                     yield right, misc, strays, mark
+
+
+def _candidate_leads(state: State) -> bool:
+    right, misc, strays, mark = state
+    held = {MARK_RIGHT: right, MARK_MISCONCEPTION: misc}.get(mark, mark)
+    return held > 0 and [n for n in (right, misc, *strays) if n >= held] == [held]
 
 
 def _mark_target(state: State) -> int | None:
