@@ -49,7 +49,7 @@ DEFAULT_VOCABULARY = 200_000
 _MOST_STEPS = 64
 _NUMBERED = re.compile(r"^[ \t*#_]*(?:step\s*)?[0-9]{1,2}[ \t]*[.:)]", re.IGNORECASE | re.MULTILINE)
 _FINAL = re.compile(r"^[ \t>*_#]*(?:final\s+)?(?:answer|confidence)[ \t*_]*(?:is|:|=)", re.IGNORECASE)
-_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?=\s|$)|\n|$)|[.!?]+")
+_SENTENCE = re.compile(r"\S.*?(?:[.!?]+(?=\s)|$)")
 
 Contradiction = Callable[[Sequence[tuple[str, str]]], list[float]]
 """Probability that the two texts of each pair contradict each other."""
@@ -92,7 +92,7 @@ def segment(text: str) -> list[tuple[int, int]]:
         spans = [(lines[a][0], lines[b - 1][1]) for a, b in pairwise(bounds)]
     elif len(lines) == 1:
         start, end = lines[0]
-        spans = [(start + m.start(), start + m.end()) for m in _SENTENCE.finditer(text[start:end]) if m[0].strip()]
+        spans = [(start + m.start(), start + m.end()) for m in _SENTENCE.finditer(text[start:end])]
     else:
         spans = lines
     spans = spans or [(0, len(text))]
