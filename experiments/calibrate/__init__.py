@@ -1,6 +1,6 @@
 """Fit a population and a response rule to a log of real answers, with intervals and goodness of fit."""
 
 from .calibration import Calibration as Calibration
-from .calibration import calibrate as calibrate
+from .fitting import calibrate as calibrate
 
 __all__ = ["Calibration", "calibrate"]

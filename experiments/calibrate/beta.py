@@ -52,7 +52,8 @@ class PlainBeta:
     def words(self) -> str:
         """What it says of the mean."""
         points = 100 * (self.mean - self.own_mean)
-        text = f"Plain Beta(a, b): a = {_shown(self.a)}, b = {_shown(self.b)} (profile-likelihood intervals), intra-class correlation {self.rho:.2f}."
+        shapes = f"a = {_shown(self.a)}, b = {_shown(self.b)} (95 % profile-likelihood intervals)"
+        text = f"Plain Beta(a, b): {shapes}, intra-class correlation {self.rho:.2f}."
         if abs(points) < 0.5:
             return f"{text} Its mean, {self.mean:.3f}, is within half a point of the log's own {self.own_mean:.3f}."
         verb = "understates" if points < 0 else "overstates"
@@ -87,7 +88,8 @@ def plain_beta(first: FirstAnswers) -> PlainBeta | None:
 
         if excess(outer) >= 0:
             return math.exp(outer)
-        return math.exp(float(brentq(excess, *sorted((shapes[index], outer)), xtol=1e-4)))
+        inner = shapes[index]
+        return math.exp(float(brentq(excess, min(inner, outer), max(inner, outer), xtol=1e-4)))
 
     a, b = (Estimate(math.exp(shapes[i]), end(i, _LOG_LOW), end(i, _LOG_HIGH)) for i in (0, 1))
     return PlainBeta(a, b, law.mean(), first.accuracy, 1.0 / (law.a + law.b + 1.0))

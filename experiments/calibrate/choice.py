@@ -1,14 +1,15 @@
 r"""Which family of laws: chosen by held-out likelihood, and by what the log itself says of plurality votes.
 
-Questions are split into folds. Each family is fitted without a fold and scored on it by the mean log-probability of (k, M), what decides a plurality.
-Every law is mixed with a share 1/(questions + 1) of the ignorant law (p and w uniform), so that a mixture with few points is not damned for
-one unforeseen question. The one-standard-error rule then takes the simplest family whose score is within one standard error (of the paired
-difference) of the best (Breiman et al. 1984).
+Questions are split into folds. Each family is fitted without a fold and scored on it by the mean log-probability of (k, M), what
+decides a plurality. Every law is mixed with a share 1/(questions + 1) of the ignorant law (p and w uniform), so that a mixture with
+few points is not damned for one unforeseen question. The one-standard-error rule then takes the simplest family whose score is
+within one standard error (of the paired difference) of the best (Breiman et al. 1984).
 
-A family within that reach may still be wrong in what users need, for the log-probability forgives a shift of the mean by two points. The log's own plurality
-accuracies are unbiased whatever the law, so the difference d(n) between a fitted law's and the log's own shows what the family cannot bend to. A
-family is *adequate* where at every n \|d(n)\| is at most half a point, or at most one standard error (delete-group jackknife over the folds) and
-one point. Of the adequate families within reach the simplest is taken; where none is adequate, the one with the best score.
+A family within that reach may still be wrong in what users need, for the log-probability forgives a shift of the mean by two
+points. The log's own plurality accuracies are unbiased whatever the law, so the difference d(n) between a fitted law's and the
+log's own shows what the family cannot bend to. A family is *adequate* where at every n \|d(n)\| is at most half a point, or at most
+one standard error (delete-group jackknife over the folds) and one point. Of the adequate families within reach the simplest is
+taken; where none is adequate, the one with the best score.
 """
 
 from __future__ import annotations
@@ -120,7 +121,10 @@ def _fit_all(families: Sequence[Family], kinds: Kinds, counts: Floats, starts: S
 
 
 def distinguishable(first: FirstAnswers) -> tuple[Family, ...]:
-    """Families that the answers can tell apart: a spread of w needs questions with three wrong answers, a law of p two answers a question."""
+    """Families that the answers can tell apart.
+
+    A spread of w needs questions with three wrong answers; a law of p needs two answers a question, some right and some wrong.
+    """
     if first.size.max() < 2 or first.accuracy in (0.0, 1.0):
         return FAMILIES[:1]
     triples = int((first.size - first.right >= 3).sum())
@@ -128,7 +132,7 @@ def distinguishable(first: FirstAnswers) -> tuple[Family, ...]:
 
 
 def choose(first: FirstAnswers) -> Choice:
-    """Choose a family by held-out likelihood under the one-standard-error rule, among those that match the log's own plurality accuracy."""
+    """Choose the simplest family near the best held-out likelihood, among those that match the log's own plurality accuracy."""
     kinds = Kinds.of(first)
     everything = np.ones(len(first))
     families = distinguishable(first)
@@ -165,7 +169,7 @@ def _held_out(law: Law, kinds: Kinds, trained_on: int) -> Floats:
         kinds.wrong < 2, 0.0, np.where(kinds.largest >= 2, 0.0, math.log(2.0)) - np.log(kinds.wrong + 1.0)
     )
     little = 1.0 / (trained_on + 1.0)
-    return np.logaddexp(math.log1p(-little) + log_joint(law, kinds), math.log(little) + ignorant)
+    return np.asarray(np.logaddexp(math.log1p(-little) + log_joint(law, kinds), math.log(little) + ignorant))
 
 
 def _scores(families: Sequence[Family], laws: Sequence[Law], log_score: Floats, misses: Floats, errors: Floats) -> list[Score]:

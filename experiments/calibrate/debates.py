@@ -1,8 +1,9 @@
 r"""What the log's own debates were worth: the final decision against a vote on the same first answers.
 
-Of each question the first round's answers are put to a plurality vote, and so are its last round's (of those agents that spoke in it); ties count
-by the chance of a fair draw, abstentions cast no vote. The difference is taken question by question (a question whose debate ended at once contributes
-0), and its interval is normal over questions: mean and 1.96 standard errors of paired differences.
+Of each question the first round's answers are put to a plurality vote, and so are its last round's (of those agents that spoke in
+it); ties count by the chance of a fair draw, abstentions cast no vote. The difference is taken question by question (a question
+whose debate ended at once contributes 0), and its interval is normal over questions: mean and 1.96 standard errors of paired
+differences.
 """
 
 from __future__ import annotations

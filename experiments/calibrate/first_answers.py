@@ -1,13 +1,14 @@
 r"""The independent answers of each question, and which of them may be counted.
 
-The first round of a log (round 0, or round 1 where there is no round 0) holds independent answers. Where every question has the same agents,
-or where missing agents are missing at random, all are used. But a log may have stopped asking once the first agents agreed: then a question's
-last answers exist *because* the earlier ones differed, and shares over all of them are biased. This is looked for: let L be a number of
-agents; among the questions that hold agents 1..L, the dominant share of these L answers is compared between questions that go on and
-questions that end there (:func:`is_informative`). Where it matters, only the longest prefix of agents that nearly all questions hold is used.
+The first round of a log (round 0, or round 1 where there is no round 0) holds independent answers. Where every question has the
+same agents, or where missing agents are missing at random, all are used. But a log may have stopped asking once the first agents
+agreed: then a question's last answers exist *because* the earlier ones differed, and shares over all of them are biased. This is
+looked for: let L be a number of agents; among the questions that hold agents 1..L, the dominant share of these L answers is
+compared between questions that go on and questions that end there (:func:`is_informative`). Where it matters, only the longest
+prefix of agents that nearly all questions hold is used.
 
-Of a question's answers only (n, k, wrong clusters) matters: n answers, k of them right (one cluster, however spelt), and the sizes of the
-clusters of equal wrong answers. An abstention is a wrong answer that coincides with nobody's.
+Of a question's answers only (n, k, wrong clusters) matters: n answers, k of them right (one cluster, however spelt), and the sizes
+of the clusters of equal wrong answers. An abstention is a wrong answer that coincides with nobody's.
 """
 
 from __future__ import annotations
@@ -86,11 +87,11 @@ def first_answers(log: ReasoningLog) -> FirstAnswers:
     held = np.full((len(log.questions), len(log.agents)), -1, dtype=np.int64)
     held[log.question[rows], log.agent[rows]] = rows
     present = held >= 0
-    keep = present.any(axis=1)
+    keep = np.asarray(present.any(axis=1))
     prefix = 0
     if is_informative(present, _dominant_shares(log, held)):
         prefix = _longest_prefix(present)
-        keep = present[:, :prefix].all(axis=1)
+        keep = np.asarray(present[:, :prefix].all(axis=1))
         held = np.where(np.arange(held.shape[1]) < prefix, held, -1)
     if not keep.any():
         raise FileFormatError(log.path, f"no question has answers of its first agents in round {first}, the first of the log.")
@@ -126,8 +127,8 @@ def is_informative(present: npt.NDArray[np.bool_], shares: Floats) -> bool:
 
     Notes
     -----
-    For each prefix of 2 agents or more that ends some questions and not others, the two groups' mean dominant shares are compared by Welch's z
-    (with one pseudo-observation at each end for the variance, so that unanimous groups have one).
+    For each prefix of 2 agents or more that ends some questions and not others, the two groups' mean dominant shares are compared by
+    Welch's z (with one pseudo-observation at each end for the variance, so that unanimous groups have one).
     """
     if present.all():
         return False

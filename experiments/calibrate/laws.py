@@ -4,12 +4,13 @@ Of n answers k are right and W = n - k wrong; M is the size of the largest clust
 
 .. math:: P(k) = Bin(k; n, p), \qquad P(M = m | W) = Bin(m; W, w) \ (m \ge 2), \quad P(M \le 1 | W) = Bin(0; W, w) + Bin(1; W, w),
 
-since strays coincide with nobody's. The pair (k, M) is what decides a plurality. Its likelihood is proper for every log, where that of the
-whole partition is zero on every question with two different repeated wrong answers (a quarter of the questions of one real log): a second
-repeated wrong answer counts as strays here. Coincidences of pairs and triples of wrong answers enter through M.
+since strays coincide with nobody's. The pair (k, M) is what decides a plurality. Its likelihood is proper for every log, where that
+of the whole partition is zero on every question with two different repeated wrong answers (a quarter of the questions of one real
+log): a second repeated wrong answer counts as strays here. Coincidences of pairs and triples of wrong answers enter through M.
 
-Three families for p: Beta; Beta with point masses at 0 and 1; a discrete mixture. Two for w: one fixed share; Beta. And one for both, a discrete mixture
-on a grid of (p, w). The product families' likelihoods factor, so that p and w are fitted apart. Beta laws integrate in closed form (beta-binomial).
+Three families for p: Beta; Beta with point masses at 0 and 1; a discrete mixture. Two for w: one fixed share; Beta. And one for
+both, a discrete mixture on a grid of (p, w). The product families' likelihoods factor, so that p and w are fitted apart. Beta laws
+integrate in closed form (beta-binomial).
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 from scipy.special import betaln, gammaln, logsumexp, xlog1py, xlogy
 
 from ...model.difficulty import BetaDifficulty, BetaShare, Difficulty, FixedShare, MixtureDifficulty, Share, question_law
 from ...model.population import DEFAULT_POPULATION, load_population
 from .first_answers import FirstAnswers
 from .mixture import maximise, sine_grid
+from .scoring import maximise_in_box
 
 __all__ = [
     "FAMILIES",
@@ -48,6 +49,7 @@ Ints = npt.NDArray[np.int64]
 
 _LOW_SHAPE, _HIGH_SHAPE = 1.001e-3, 9.99e3
 _SHAPE_BOUNDS = (np.log(_LOW_SHAPE), np.log(_HIGH_SHAPE))
+_SPREAD_BOUNDS = (np.log(0.02), np.log(1e3))
 _LOGIT_BOUNDS = (-12.0, 8.0)
 
 
@@ -126,17 +128,17 @@ class Kinds:
 
     def counts(self, weight: Floats) -> Floats:
         """Weight of each kind, from a weight of each question."""
-        return np.bincount(self.of_question, weights=weight, minlength=len(self.size))
+        return np.bincount(self.of_question, weights=weight, minlength=len(self.size)).astype(np.float64)
 
 
 def _log_choose(n: npt.ArrayLike, k: npt.ArrayLike) -> Floats:
-    n, k = np.asarray(n, dtype=float), np.asarray(k, dtype=float)
+    n, k = np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64)
     return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
 def _log_binomial(k: npt.ArrayLike, n: npt.ArrayLike, p: npt.ArrayLike) -> Floats:
-    k, n = np.asarray(k), np.asarray(n)
-    return np.asarray(_log_choose(n, k) + xlogy(k, p) + xlog1py(n - k, -np.asarray(p)))
+    k, n, p = (np.asarray(value, dtype=np.float64) for value in (k, n, p))
+    return np.asarray(_log_choose(n, k) + xlogy(k, p) + xlog1py(n - k, -p))
 
 
 def _log_beta_binomial(k: Ints, n: Ints, a: float, b: float) -> Floats:
@@ -156,7 +158,7 @@ def log_right(difficulty: Difficulty, kinds: Kinds) -> Floats:
         inner = 1.0 - difficulty.mass_zero - difficulty.mass_one
         with np.errstate(divide="ignore"):
             ends = np.log(difficulty.mass_zero * (k == 0) + difficulty.mass_one * (k == n))
-            return np.logaddexp(np.log(inner) + _log_beta_binomial(k, n, difficulty.a, difficulty.b), ends)
+            return np.asarray(np.logaddexp(np.log(inner) + _log_beta_binomial(k, n, difficulty.a, difficulty.b), ends))
     p, weight = difficulty.nodes(0)
     return np.asarray(logsumexp(_log_binomial(k[:, None], n[:, None], p), b=weight, axis=1))
 
@@ -235,11 +237,11 @@ def _fit_beta(kinds: Kinds, counts: Floats, start: Difficulty | None) -> BetaDif
         total = borrowed_spread()
         return BetaDifficulty(mean * total, (1.0 - mean) * total)
 
-    def loss(x: Floats) -> float:
-        return -float(counts @ _log_beta_binomial(kinds.right, kinds.size, *np.exp(x)))
+    def log_terms(x: Floats) -> Floats:
+        return _log_beta_binomial(kinds.right, kinds.size, *np.exp(x))
 
     first = [np.log(start.a), np.log(start.b)] if isinstance(start, BetaDifficulty) else _moment_start(kinds, counts)
-    a, b = np.exp(_minimise(loss, first, [_SHAPE_BOUNDS] * 2)[0])
+    a, b = np.exp(maximise_in_box(log_terms, counts, first, [_SHAPE_BOUNDS] * 2)[0])
     return BetaDifficulty(float(a), float(b))
 
 
@@ -250,8 +252,8 @@ def _fit_masses(kinds: Kinds, counts: Floats, start: Difficulty | None) -> BetaD
         zero, one, _ = parts / parts.sum()
         return BetaDifficulty(float(a), float(b), float(zero), float(one))
 
-    def loss(x: Floats) -> float:
-        return -float(counts @ log_right(law(x), kinds))
+    def log_terms(x: Floats) -> Floats:
+        return log_right(law(x), kinds)
 
     if isinstance(start, BetaDifficulty):
         inner = max(1.0 - start.mass_zero - start.mass_one, 1e-6)
@@ -260,18 +262,12 @@ def _fit_masses(kinds: Kinds, counts: Floats, start: Difficulty | None) -> BetaD
         base = _moment_start(kinds, counts)
         starts = [[*base, -4.0, -4.0], [base[0] + 1, base[1] + 1, -1.5, -1.5], [*base, -5.0, -1.0], [*base, -1.0, -5.0]]
     bounds = [(np.log(0.02), _SHAPE_BOUNDS[1])] * 2 + [_LOGIT_BOUNDS] * 2
-    best = min((_minimise(loss, s, bounds) for s in starts), key=lambda r: r[1])
+    best = max((maximise_in_box(log_terms, counts, s, bounds) for s in starts), key=lambda r: r[1])
     found = law(best[0])
     tiny = 2 * float(np.exp(_LOGIT_BOUNDS[0]))
     return BetaDifficulty(
         found.a, found.b, found.mass_zero if found.mass_zero > tiny else 0.0, found.mass_one if found.mass_one > tiny else 0.0
     )
-
-
-def _minimise(loss: object, start: list[float], bounds: list[tuple[float, float]]) -> tuple[Floats, float]:
-    low, high = np.array(bounds).T
-    result = minimize(loss, np.clip(start, low, high), method="L-BFGS-B", bounds=bounds)
-    return np.asarray(result.x), float(result.fun)
 
 
 def _points(kinds: Kinds) -> int:
@@ -295,9 +291,11 @@ def fit_joint(kinds: Kinds, counts: Floats, start: Law | None = None) -> Law:
     At p = 1 there are no wrong answers and w means nothing; these points are left with the one w that is nearest to the middle.
     """
     p, w = sine_grid(_points(kinds)), sine_grid(21)
-    log = log_points(kinds, np.repeat(p, len(w)), np.tile(w, len(p)))
-    likelihood = _scaled(log)
-    likelihood.reshape(len(log), len(p), len(w))[:, -1, np.arange(len(w)) != len(w) // 2] = 0.0
+    of_p = _scaled(_log_binomial(kinds.right[:, None], kinds.size[:, None], p))
+    of_w = _scaled(_log_binomial_largest(kinds.largest[:, None], kinds.wrong[:, None], w))
+    grid = of_p[:, :, None] * of_w[:, None, :]
+    grid[:, -1, np.arange(len(w)) != len(w) // 2] = 0.0
+    likelihood = grid.reshape(len(grid), -1)
     weight = maximise(likelihood, counts, (len(p), len(w)), None if start is None else _on_grid(start.difficulty, p, w))
     keep = weight > 0
     return Law(
@@ -309,7 +307,7 @@ def fit_joint(kinds: Kinds, counts: Floats, start: Law | None = None) -> Law:
 
 
 def _scaled(log: Floats) -> Floats:
-    return np.exp(log - log.max(axis=1, keepdims=True))
+    return np.asarray(np.exp(log - log.max(axis=1, keepdims=True)))
 
 
 def _distribution(weight: Floats) -> tuple[float, ...]:
@@ -325,7 +323,7 @@ def _on_grid(start: Difficulty | None, p: Floats, w: Floats | None) -> Floats | 
         index, size = column, len(p)
     else:
         index, size = column * len(w) + np.searchsorted(w, np.array(start.w) - 1e-9), len(p) * len(w)
-    return np.bincount(index, weights=np.array(start.weight), minlength=size)
+    return np.bincount(index, weights=np.array(start.weight), minlength=size).astype(np.float64)
 
 
 def fit_share(family: str, kinds: Kinds, counts: Floats, start: Share | None = None) -> Share:
@@ -342,10 +340,10 @@ def fit_share(family: str, kinds: Kinds, counts: Floats, start: Share | None = N
         return FixedShare(_refined(grid, values))
     first = [np.log(start.a), np.log(start.b)] if isinstance(start, BetaShare) else [0.0, 0.0]
 
-    def loss_of(x: Floats) -> float:
-        return -float(counts @ log_largest(BetaShare(*np.exp(x).tolist()), kinds))
+    def log_terms(x: Floats) -> Floats:
+        return log_largest(BetaShare(*np.exp(x).tolist()), kinds)
 
-    a, b = np.exp(_minimise(loss_of, first, [(np.log(0.02), np.log(1e3))] * 2)[0])
+    a, b = np.exp(maximise_in_box(log_terms, counts, first, [_SPREAD_BOUNDS] * 2)[0])
     return BetaShare(float(a), float(b))
 
 

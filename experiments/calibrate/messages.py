@@ -1,12 +1,13 @@
 r"""What else the messages say: tokens by role, and stated confidence.
 
-Roles: first-round messages are a solver's, later ones a debater's; the log's own means and standard deviations over calls replace the borrowed ones where at least
-``FEWEST`` messages of the role state them. The prompt of a first answer is the question; a debater's prompt less the question is the local context.
-The overhead that each round adds to a transcript prompt follows from round two, prompt = question + N solver + overhead, where that is not negative.
-What a log does not hold (the synthesiser's call, the endpoint's limit) stays borrowed and is named.
+Roles: first-round messages are a solver's, later ones a debater's; the log's own means and standard deviations over calls replace
+the borrowed ones where at least ``FEWEST`` messages of the role state them. The prompt of a first answer is the question; a
+debater's prompt less the question is the local context. The overhead that each round adds to a transcript prompt follows from round
+two, prompt = question + N solver + overhead, where that is not negative. What a log does not hold (the synthesiser's call, the
+endpoint's limit) stays borrowed and is named.
 
-Stated confidence is put on the integers 1 to 10: a scale up to 1 is taken times ten, one up to 100 divided by ten. The laws of right and of wrong answers are the
-log's frequencies where each has at least ``FEWEST`` messages.
+Stated confidence is put on the integers 1 to 10: a scale up to 1 is taken times ten, one up to 100 divided by ten. The laws of
+right and of wrong answers are the log's frequencies where each has at least ``FEWEST`` messages.
 """
 
 from __future__ import annotations
@@ -75,10 +76,12 @@ def _tokens(log: ReasoningLog) -> tuple[Tokens, list[str], list[str]]:
         if len(spent) < FEWEST:
             missing.append(role)
             continue
-        tokens = replace(tokens, **{role: float(spent.mean()), f"{role}_sd": float(spent.std(ddof=1))})
-        found.append(
-            f"completion tokens of a {role}'s call: mean {spent.mean():.1f}, sd {spent.std(ddof=1):.1f} over {len(spent)} calls (from the log)"
-        )
+        mean, spread = float(spent.mean()), float(spent.std(ddof=1))
+        if role == "solver":
+            tokens = replace(tokens, solver=mean, solver_sd=spread)
+        else:
+            tokens = replace(tokens, debater=mean, debater_sd=spread)
+        found.append(f"completion tokens of a {role}'s call: mean {mean:.1f}, sd {spread:.1f} over {len(spent)} calls (from the log)")
     question = _stated(log.prompt_tokens, first)
     later = _stated(log.prompt_tokens, ~first)
     if len(question) >= FEWEST:
@@ -104,7 +107,7 @@ def _stated(values: Floats, rows: npt.NDArray[np.bool_]) -> Floats:
 
 
 def _overhead(log: ReasoningLog, tokens: Tokens) -> float:
-    """Tokens that a round adds besides the answers, from the second round's prompts; the default where they do not hold the transcript."""
+    """Tokens that a round adds besides the answers, by the second round's prompts; the default where these hold no transcript."""
     second = _stated(log.prompt_tokens, log.round == log.rounds[1])
     if len(second) < FEWEST:
         return tokens.overhead
@@ -130,7 +133,10 @@ def _confidence(log: ReasoningLog) -> tuple[ConfidenceLaw | None, str]:
             None,
             f"{default}; the log states the confidence of {len(right)} right and {len(wrong)} wrong answers, fewer than {FEWEST} of a kind",
         )
-    words = f"stated confidence, 1 to 10: mean {right.mean():.2f} of {len(right)} right answers, {wrong.mean():.2f} of {len(wrong)} wrong ones (from the log)"
+    words = (
+        f"stated confidence, 1 to 10: mean {right.mean():.2f} of {len(right)} right answers, {wrong.mean():.2f} of {len(wrong)} wrong ones "
+        "(from the log)"
+    )
     return ConfidenceLaw(_frequencies(right), _frequencies(wrong)), words
 
 

@@ -5,9 +5,10 @@ Given L[t, g], the likelihood of data kind t at grid point g, and the number c_t
 .. math:: \ell(\pi) = \sum_t c_t \log \sum_g L_{tg} \pi_g, \qquad \pi \ge 0, \ \sum_g \pi_g = 1.
 
 The problem is convex; at the maximum the gradient :math:`D_g = \sum_t c_t L_{tg} / f_t - N` is at most 0 everywhere, and
-:math:`\max_g D_g` bounds how far the log-likelihood is from its maximum (Lindsay 1983). Solved by the constrained Newton method (Wang 2007, "On fast
-computation of the non-parametric maximum likelihood estimate of a mixing distribution"): the support takes in all local maxima of D, a
-non-negative least-squares problem finds the next weights, and what becomes 0 leaves the support, which therefore stays small.
+:math:`\max_g D_g` bounds how far the log-likelihood is from its maximum (Lindsay 1983). Solved by the constrained Newton method (Wang
+2007, "On fast computation of the non-parametric maximum likelihood estimate of a mixing distribution"): the support takes in all local
+maxima of D, a non-negative least-squares problem finds the next weights, and what becomes 0 leaves the support, which therefore stays
+small.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def maximise(likelihood: Floats, counts: Floats, shape: tuple[int, ...], start: 
         if gain <= 0:
             break
     weights = np.where(weights > _PRUNED, weights, 0.0)
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def _peaks(values: Floats, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:

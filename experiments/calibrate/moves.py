@@ -1,17 +1,19 @@
 r"""Moves: what an agent saw, and what it answered next.
 
-A move of agent i in round r is read with its information set: its own answer of round r - 1, and each peer's answer that it could see. In
-*simultaneous* rounds these are the peers' answers of round r - 1. In *sequential* rounds agent i has seen the new answers of the agents before it
-and the old answers of those after it (a peer that is not asked in round r shows its old answer in both).
+A move of agent i in round r is read with its information set: its own answer of round r - 1, and each peer's answer that it could
+see. In *simultaneous* rounds these are the peers' answers of round r - 1. In *sequential* rounds agent i has seen the new answers
+of the agents before it and the old answers of those after it (a peer that is not asked in round r shows its old answer in both).
 
-A question's panel is taken to be agents without gaps in their numbers, up to the highest of the question (where agents have names: all that the
-question shows). A move is left out, and counted, where anything it needs is missing: its own old or new answer, a peer's answer, or peers.
-Stopping early decides which moves exist, by answers that the agents had already seen; given its information set a move's law is the same whether or
-not the debate was allowed to go on. So the likelihood of the moves that exist needs no correction (a raw mean over them would).
+A question's panel is taken to be agents without gaps in their numbers, up to the highest of the question (where agents have names:
+all that the question shows). A move is left out, and counted, where anything it needs is missing: its own old or new answer, a
+peer's answer, or peers. Stopping early decides which moves exist, by answers that the agents had already seen; given its
+information set a move's law is the same whether or not the debate was allowed to go on. So the likelihood of the moves that exist
+needs no correction (a raw mean over them would).
 
-Answers are compared as clusters: all right answers are one. Of a wrong answer it is not known whether it is the question's misconception; the
-probability :math:`\pi` of that follows from the first answers: the largest wrong cluster of two or more is (shared equally among equals), else each of
-W different wrong answers is with probability w / (1 - w + W w). Wrong answers that come up later are strays.
+Answers are compared as clusters: all right answers are one. Of a wrong answer it is not known whether it is the question's
+misconception; the probability :math:`\pi` of that follows from the first answers: the largest wrong cluster of two or more is
+(shared equally among equals), else each of W different wrong answers is with probability w / (1 - w + W w). Wrong answers that come
+up later are strays.
 """
 
 from __future__ import annotations
@@ -78,9 +80,10 @@ class Moves:
     def __len__(self) -> int:
         return len(self.kind)
 
-    def counts(self, weight: Floats) -> Floats:
-        """Weight of each kind, from a weight of each question of the log."""
-        return np.bincount(self.kind, weights=weight[self.question], minlength=len(self.agents))
+    def counts(self, weight: Floats, keep: npt.NDArray[np.bool_] | None = None) -> Floats:
+        """Weight of each kind, from a weight of each question of the log; of some moves only where ``keep`` says so."""
+        each = weight[self.question] if keep is None else weight[self.question] * keep
+        return np.bincount(self.kind, weights=each, minlength=len(self.agents)).astype(np.float64)
 
     @property
     def next_right(self) -> npt.NDArray[np.bool_]:
@@ -91,7 +94,7 @@ class Moves:
     @property
     def right_peers(self) -> Ints:
         """Number of peers that showed a right answer; shape (kinds,)."""
-        return np.where(self.right, np.maximum(self.peers, 0), 0).sum(axis=1)
+        return np.asarray(np.where(self.right, np.maximum(self.peers, 0), 0).sum(axis=1))
 
 
 Debate = dict[int, dict[int, int]]

@@ -1,13 +1,17 @@
 r"""Accuracy of a plurality vote over n answers: what a law predicts, and what the log itself says.
 
-Both take fair ties and strays that coincide with nobody's. Under a law, k of n answers are right, m fall on the misconception and the rest
-are strays, with the trinomial probabilities of (p, (1-p)w, (1-p)(1-w)); the right answer wins if k > m (and k > 1 where there are strays),
-shares the win with the misconception at k = m > 1, and among n single answers wins with probability 1/n.
+Both take fair ties and strays that coincide with nobody's. Under a law, k of n answers are right, m fall on the misconception and
+the rest are strays, with the trinomial probabilities of (p, (1-p)w, (1-p)(1-w)); the right answer wins if k > m (and k > 1 where
+there are strays), shares the win with the misconception at k = m > 1, and among n single answers wins with probability 1/n.
 
-The log's own accuracy is the mean over questions of the probability that a random subset of n of the question's answers (without replacement)
-has a right plurality: unbiased for every exchangeable law of answers, whatever the true one is. With cluster sizes c_0 (right), c_1, ..., c_s
+The log's own accuracy is the mean over questions of the probability that a random subset of n of the question's answers (without
+replacement) has a right plurality: unbiased for every exchangeable law of answers, whatever the true one is. With cluster sizes c_0
+(right), c_1, ..., c_s
 
-.. math:: P = \binom{c}{n}^{-1} \sum_j \binom{c_0}{j} \int_0^1 [x^{n-j}] \prod_i \Big(\sum_{t<j} \binom{c_i}{t} x^t + u \binom{c_i}{j} x^j\Big) du,
+.. math::
+
+   P = \binom{c}{n}^{-1} \sum_j \binom{c_0}{j} \int_0^1 [x^{n-j}] \prod_i
+       \Big(\sum_{t<j} \binom{c_i}{t} x^t + u \binom{c_i}{j} x^j\Big) du,
 
 where the integral over u gives 1/(1 + number tied), exactly by Gauss-Legendre nodes.
 """
@@ -61,13 +65,23 @@ def predicted(n: int, p: Floats, w: Floats, weight: Floats) -> float:
     return float(np.exp(log_coefficient[:, None] + terms).sum(axis=0) @ weight)
 
 
-def own_shares(first: FirstAnswers, n: int) -> Floats:
-    """P(right plurality of n of its answers) of each question; NaN where it holds fewer than n. Shape (questions,)."""
-    kinds: dict[tuple[int, int, tuple[int, ...]], float] = {}
+def own_shares(first: FirstAnswers, n: int, abstentions_vote: bool = True) -> Floats:
+    """P(right plurality of n of its answers) of each question; NaN where it holds fewer than n. Shape (questions,).
+
+    Parameters
+    ----------
+    first : FirstAnswers
+        The answers.
+    n : int
+        Number of answers drawn.
+    abstentions_vote : bool
+        True: an abstention is a wrong answer that agrees with nobody. False: it casts no vote.
+    """
+    kinds: dict[tuple[int, int, tuple[int, ...], int], float] = {}
     shares = np.empty(len(first))
-    for index, kind in enumerate(zip(first.size.tolist(), first.right.tolist(), first.clusters, strict=True)):
+    for index, kind in enumerate(zip(first.size.tolist(), first.right.tolist(), first.clusters, first.abstained.tolist(), strict=True)):
         if kind not in kinds:
-            kinds[kind] = _own_share(kind[0], kind[1], kind[2], n) if kind[0] >= n else math.nan
+            kinds[kind] = _own_share(*kind[:3], 0 if abstentions_vote else kind[3], n) if kind[0] >= n else math.nan
         shares[index] = kinds[kind]
     return shares
 
@@ -77,9 +91,9 @@ def own_accuracy(first: FirstAnswers, n: int) -> float:
     return float(np.nanmean(own_shares(first, n)))
 
 
-def _own_share(size: int, right: int, clusters: Sequence[int], n: int) -> float:
+def _own_share(size: int, right: int, clusters: Sequence[int], silent: int, n: int) -> float:
     nodes, weights = _legendre(min(n, len(clusters)) // 2 + 1)
-    singles = sum(1 for c in clusters if c == 1)
+    singles = sum(1 for c in clusters if c == 1) - silent
     total = 0.0
     for j in range(max(1, n - (size - right)), min(right, n) + 1):
         rest = n - j
@@ -89,6 +103,7 @@ def _own_share(size: int, right: int, clusters: Sequence[int], n: int) -> float:
             if c > 1:
                 series = _times(series, [math.comb(c, t) for t in range(min(c, j) + 1)], nodes, j)
         series = _times_singles(series, singles, nodes if j == 1 else np.ones_like(nodes))
+        series = _times_singles(series, silent, np.ones_like(nodes))
         total += math.comb(right, j) * float(weights @ series[:, rest])
     return total / math.comb(size, n)
 

@@ -1,26 +1,34 @@
-"""A calibration in words and numbers, and as JSON."""
+"""A calibration in words and numbers."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
 
 from ...model.result import Estimate
 from .calibration import Calibration
-from .rules import FitnessCell, RuleFit
+from .responses import OrderEvidence, ResponseFit
+from .rules import RuleFit
 
-__all__ = ["paragraphs", "to_json"]
+__all__ = ["paragraphs", "with_interval"]
+
+_SCALE = "It weighs peers by their number, so for other panel sizes than the log's it extrapolates (copying would carry over). "
+_GOOD, _FAIR = 0.03, 0.08
+"""Largest misses of P(next answer right) that are called good and fair."""
 
 
-def _interval(value: Estimate, digits: int = 3) -> str:
-    if value.low == value.high == value.mean:
-        return f"{value.mean:.{digits}f} (exact)"
+def with_interval(value: Estimate, digits: int = 3) -> str:
+    """Return a value with its interval as text; without one where none was computed."""
+    if not math.isfinite(value.mean):
+        return "unknown"
+    if not (math.isfinite(value.low) and math.isfinite(value.high)):
+        return f"{value.mean:.{digits}f}"
     return f"{value.mean:.{digits}f} [{value.low:.{digits}f}, {value.high:.{digits}f}]"
 
 
 def paragraphs(fit: Calibration) -> tuple[str, ...]:
-    """Findings, one paragraph an entry."""
+    """Tell the findings, one paragraph an entry."""
     parts = [_log_words(fit)]
     if fit.plain:
         parts.append(fit.plain.words)
@@ -28,182 +36,94 @@ def paragraphs(fit: Calibration) -> tuple[str, ...]:
     if fit.debate:
         value = fit.debate
         parts.append(
-            f"Debate minus vote on the same first answers: {_interval(value.difference, 4)} over {value.questions} questions "
-            f"(decision {value.decision.mean:.3f}, vote {value.vote.mean:.3f}); over the {value.debated} that went on to a second round {_interval(value.difference_debated, 4)}."
+            f"Debate minus vote on the same first answers: {with_interval(value.difference, 4)} over {value.questions} questions "
+            f"(accuracy of the decision {value.decision.mean:.3f}, of the vote {value.vote.mean:.3f}); "
+            f"{with_interval(value.difference_debated, 4)} over the {value.debated} that went on to a second round."
         )
-    parts += [sentence[0].upper() + sentence[1:] + "." for sentence in fit.facts.found]
-    parts += [f"Borrowed: {part}: {where}." for part, where in fit.population.borrowed.items()]
+    parts += [f"{sentence[0].upper()}{sentence[1:]}." for sentence in fit.facts.found]
+    parts += [f"Borrowed {part}: {where}." for part, where in fit.population.borrowed.items()]
     return tuple(parts)
 
 
 def _log_words(fit: Calibration) -> str:
-    first = fit.first
-    sizes = f"{first.size.min()}" if first.size.min() == first.size.max() else f"{first.size.min()} to {first.size.max()}"
+    first, rounds = fit.first, len(fit.log.rounds)
+    low, high = int(first.size.min()), int(first.size.max())
+    each = f"{low}" if low == high else f"{low} to {high}"
     return (
-        f"{len(first)} questions with {sizes} independent answers each (round {first.round}), accuracy of a single answer "
-        f"{first.accuracy:.3f}; {len(fit.log)} messages in {len(fit.log.rounds)} round{'s' if len(fit.log.rounds) > 1 else ''}."
+        f"{len(first)} questions with {each} independent answer{'s' if high > 1 else ''} each (round {first.round}), accuracy of a "
+        f"single answer {first.accuracy:.3f}; {len(fit.log)} messages in {rounds} round{'s' if rounds > 1 else ''}."
     )
 
 
 def _law_words(fit: Calibration) -> str:
-    chosen = fit.choice.chosen
     rho, same = fit.intervals["intra_class_correlation"], fit.intervals["coincidence"]
-    text = f"Law chosen: {chosen.family.name} ({fit.choice.reason}). Fitted: accuracy {_interval(fit.intervals['accuracy'])}"
-    if np.isfinite(rho.mean):
-        text += f", intra-class correlation {_interval(rho)}"
-    if np.isfinite(same.mean):
-        text += f", P(two wrong answers coincide) {_interval(same)}"
-    return text + f" (95 % intervals: bootstrap of questions, {fit.draws} draws)."
+    fitted = [f"accuracy {with_interval(fit.intervals['accuracy'])}"]
+    if math.isfinite(rho.mean):
+        fitted.append(f"intra-class correlation {with_interval(rho)}")
+    if math.isfinite(same.mean) and "misconception" not in fit.population.borrowed:
+        fitted.append(f"P(two wrong answers coincide) {with_interval(same)}")
+    how = f" (95 % intervals: bootstrap of questions, {fit.draws} draws)" if fit.draws else ""
+    return f"Law chosen: {fit.choice.chosen.family.name}: {fit.choice.reason}. Fitted: {', '.join(fitted)}{how}."
 
 
 def _curve_words(fit: Calibration) -> str:
     rows = [
-        f"n = {n}: {fit.intervals[f'plurality_{n}'].mean:.3f} fitted, {_interval(fit.intervals[f'own_plurality_{n}'])} own"
+        f"n = {n}: {fit.intervals[f'plurality_{n}'].mean:.3f} fitted, {with_interval(fit.intervals[f'own_plurality_{n}'])} own"
         for n in fit.choice.sizes
     ]
     worst = max(abs(miss) for miss in fit.choice.chosen.misses)
-    return f"Accuracy of a plurality of n answers: {'; '.join(rows)}. Largest miss {100 * worst:.1f} points."
+    return (
+        f"Accuracy of a plurality of n answers, fitted and the log's own (subsets without replacement, fair ties): {'; '.join(rows)}. "
+        f"Largest miss {100 * worst:.1f} points."
+    )
 
 
 def _response_words(fit: Calibration) -> str:
     response = fit.response
     if response is None:
-        return "Response rule: borrowed, not fitted."
+        return f"Response rule: borrowed, not fitted ({fit.population.borrowed['response']}). What a plan says of debates rests on it."
     chosen = response.chosen
-    values = ", ".join(f"{key} = {_interval(fit.intervals[f'response_{key}'])}" for key in chosen.free)
+    values = ", ".join(f"{key} = {with_interval(fit.intervals[f'response_{key}'])}" for key in chosen.free)
+    scale = _SCALE if chosen.rule.rule == "logit" else ""
     left = "; ".join(f"{count} because {why}" for why, count in response.moves.left_out.items()) or "none"
-    order = response.order
-    how = (
-        "as asked"
-        if order.asked
-        else f"sequential minus simultaneous log-likelihood {order.advantage:+.1f} on {order.moves} moves complete under both"
-    )
     return (
-        f"Response rule: {chosen.rule.rule}, fitted by maximum likelihood to {len(response.moves)} moves in {order.order} rounds ({how}): {values}. "
-        f"Moves left out: {left}. Early stopping decides which moves exist, not what they are given what was seen, so it needs no correction here. "
-        f"{_comparison(response.fits)} {_fitness_words(response.cells)}"
+        f"Response rule: {chosen.rule.rule}, fitted by maximum likelihood to {len(response.moves)} moves in "
+        f"{_order_words(response.order)}: {values}. Moves left out: {left}. That a debate stopped early decides which moves exist, not "
+        "what an agent did given what it saw, so the fit needs no correction for it. "
+        f"{scale}{_comparison(response.fits)}{_fitness_words(response)}"
+    )
+
+
+def _order_words(order: OrderEvidence) -> str:
+    if order.asked:
+        return f"{order.order} rounds (as asked)"
+    if not order.moves:
+        return f"{order.order} rounds (taken for granted: too few moves to tell)"
+    return (
+        f"{order.order} rounds (log-likelihood of sequential minus simultaneous rounds {order.advantage:+.1f}, on {order.moves} moves "
+        "that are complete under both)"
     )
 
 
 def _comparison(fits: tuple[RuleFit, ...]) -> str:
-    best = fits[0]
     parts = []
     for rival in fits[1:]:
         if rival.impossible:
             parts.append(f"{rival.rule.rule} rules out {rival.impossible} moves that happened")
-        else:
-            parts.append(f"{rival.rule.rule} is {rival.aic - best.aic:.1f} worse in AIC")
-    return f"Compared with {best.rule.rule}: {'; '.join(parts)}." if parts else ""
+        elif math.isfinite(fits[0].aic):
+            parts.append(f"the AIC of {rival.rule.rule} is {rival.aic - fits[0].aic:.1f} higher")
+    return f"Compared with {fits[0].rule.rule}: {'; '.join(parts)}. " if parts else ""
 
 
-def _fitness_words(cells: tuple[FitnessCell, ...]) -> str:
-    told = [cell for cell in cells if cell.moves >= 20]
-    if not told:
+def _fitness_words(response: ResponseFit) -> str:
+    if not response.told:
         return "Goodness of fit: too few moves of any one kind to say."
-    worst = max(told, key=lambda c: abs(c.observed - c.predicted))
-    miss = abs(worst.observed - worst.predicted)
-    verdict = "good" if miss < 0.03 else ("fair" if miss < 0.08 else "poor")
-    own = "right" if worst.own_right else "wrong"
+    worst = max(response.told, key=lambda c: abs(c.observed - c.predicted))
+    miss = response.largest_miss
+    verdict = "good" if miss < _GOOD else ("fair" if miss < _FAIR else "poor")
+    share = np.average([abs(c.observed - c.predicted) for c in response.told], weights=[c.moves for c in response.told])
     return (
-        f"Goodness of fit: {verdict}. P(next answer right) by own answer and right peers is missed by at most {100 * miss:.1f} points (own {own}, "
-        f"{worst.right_peers} of {worst.agents - 1} peers right: observed {worst.observed:.3f}, fitted {worst.predicted:.3f}, {worst.moves} moves)."
+        f"Goodness of fit: {verdict}. P(next answer right), by own answer and number of right peers, is missed by {100 * share:.1f} "
+        f"points on average and by {100 * miss:.1f} at most (own {'right' if worst.own_right else 'wrong'}, {worst.right_peers} of "
+        f"{worst.agents - 1} peers right: observed {worst.observed:.3f}, fitted {worst.predicted:.3f}, {worst.moves} moves)."
     )
-
-
-def to_json(fit: Calibration) -> dict[str, Any]:
-    """Everything as plain values; what does not exist is null."""
-    chosen = fit.choice.chosen
-    data: dict[str, Any] = {
-        "log": fit.log.path,
-        "questions": len(fit.first),
-        "answers": int(fit.first.size.sum()),
-        "messages": len(fit.log),
-        "rounds": list(fit.log.rounds),
-        "left_out_questions": fit.first.left_out,
-        "agents_used": list(fit.first.prefix) or "all",
-        "abstentions": int(fit.first.abstained.sum()),
-        "accuracy": fit.intervals["accuracy"].to_json(),
-        "plain_beta": None,
-        "law": {
-            "family": chosen.family.name,
-            "reason": fit.choice.reason,
-            "coincidence": fit.intervals["coincidence"].to_json(),
-            "intra_class_correlation": fit.intervals["intra_class_correlation"].to_json(),
-        },
-        "families": [_score_json(score, score is chosen) for score in fit.choice.scores],
-        "plurality": [_curve_json(fit, n, miss) for n, miss in zip(fit.choice.sizes, chosen.misses, strict=True)],
-        "response": _response_json(fit),
-        "debate_minus_vote": None,
-        "population": fit.population.to_dict(),
-        "report": list(fit.report),
-        "warnings": list(fit.warnings),
-        "provenance": {"bootstrap_draws": fit.draws, "seed": fit.seed},
-    }
-    if fit.plain:
-        plain = fit.plain
-        data["plain_beta"] = {
-            "a": plain.a.to_json(), "b": plain.b.to_json(), "mean": plain.mean, "own_mean": plain.own_mean, "intra_class_correlation": plain.rho,
-            "understates_mean_by": plain.own_mean - plain.mean, "words": plain.words,
-        }  # fmt: skip
-    if fit.debate:
-        value = fit.debate
-        data["debate_minus_vote"] = {
-            **value.difference.to_json(), "questions": value.questions, "debated": value.debated, "vote": value.vote.to_json(),
-            "decision": value.decision.to_json(), "debated_only": value.difference_debated.to_json(),
-        }  # fmt: skip
-    return data
-
-
-def _score_json(score: Any, chosen: bool) -> dict[str, Any]:
-    return {
-        "family": score.family.name,
-        "chosen": chosen,
-        "held_out_log_likelihood": score.held_out,
-        "behind_best": score.behind,
-        "standard_error": score.behind_error,
-        "matches_plurality": score.adequate,
-        "plurality_misses": list(score.misses),
-    }
-
-
-def _curve_json(fit: Calibration, n: int, miss: float) -> dict[str, Any]:
-    return {"n": n, "fitted": fit.intervals[f"plurality_{n}"].to_json(), "own": fit.intervals[f"own_plurality_{n}"].to_json(), "miss": miss}
-
-
-def _response_json(fit: Calibration) -> dict[str, Any]:
-    response = fit.response
-    if response is None:
-        return {"borrowed": True, "source": fit.population.borrowed["response"], "moves": fit.unused_moves}
-    return {
-        "borrowed": False,
-        "rule": response.chosen.rule.rule,
-        "parameters": {key: fit.intervals[f"response_{key}"].to_json() for key in response.chosen.free},
-        "moves": len(response.moves),
-        "moves_left_out": response.moves.left_out,
-        "order": response.order.order,
-        "order_asked": response.order.asked,
-        "sequential_minus_simultaneous_log_likelihood": response.order.advantage,
-        "rules": [
-            {
-                "rule": f.rule.rule,
-                "parameters": f.parameters(),
-                "log_likelihood": f.log_likelihood,
-                "aic": f.aic if np.isfinite(f.aic) else None,
-                "impossible_moves": f.impossible,
-                "not_bounded": list(f.at_bound),
-            }
-            for f in response.fits
-        ],
-        "goodness_of_fit": [
-            {
-                "agents": c.agents,
-                "own_right": c.own_right,
-                "right_peers": c.right_peers,
-                "moves": c.moves,
-                "observed": c.observed,
-                "fitted": c.predicted,
-                "z": c.z,
-            }
-            for c in response.cells
-        ],  # fmt: skip
-    }

@@ -21,6 +21,7 @@ Floats = npt.NDArray[np.float64]
 FEWEST_MOVES = 50
 """Fewest usable moves from which a rule is fitted."""
 
+_ENOUGH = 20
 _CLEAR = 6.0
 """Log-likelihood by which sequential rounds must do better to be believed."""
 
@@ -71,13 +72,25 @@ class ResponseFit:
     chosen: RuleFit
     cells: tuple[FitnessCell, ...]
 
+    @property
+    def told(self) -> tuple[FitnessCell, ...]:
+        """Cells with enough moves to say something."""
+        return tuple(cell for cell in self.cells if cell.moves >= _ENOUGH)
+
+    @property
+    def largest_miss(self) -> float:
+        """Largest difference of observed and predicted P(next right) over these cells."""
+        return max((abs(cell.observed - cell.predicted) for cell in self.told), default=0.0)
+
     def refit(self, weight: Floats) -> ResponseRule:
-        """Fit the chosen variant again under a weight of each question of the log; where it leaves too few moves, the fit to all stays."""
+        """Fit the chosen variant again under a weight of each question of the log; with too few moves, the fit to all stays."""
         counts = self.moves.counts(weight)
         return refit_rule(self.chosen, self.moves, counts).rule if counts.sum() >= FEWEST_MOVES / 2 else self.chosen.rule
 
 
-def fit_response(log: ReasoningLog, law: Law, order: Order | Literal["auto"] = "auto", rule: str = "auto") -> ResponseFit | dict[str, int]:
+def fit_response(
+    log: ReasoningLog, law: Law, order: Order | Literal["auto"] = "auto", rule: str = "auto"
+) -> tuple[ResponseFit | None, dict[str, int]]:
     """Fit the response rules, or say how many moves there are and why no more could be used.
 
     Parameters
@@ -93,17 +106,19 @@ def fit_response(log: ReasoningLog, law: Law, order: Order | Literal["auto"] = "
 
     Returns
     -------
-    ResponseFit, or dict of str to int
-        The fit; where fewer than ``FEWEST_MOVES`` moves are usable, the numbers of moves by what became of them.
+    ResponseFit or None
+        The fit; None where fewer than ``FEWEST_MOVES`` moves are usable.
+    dict of str to int
+        Number of moves by what became of them; empty where there is a fit, which holds them itself.
     """
     everything = np.ones(len(log.questions))
     evidence, moves = _order(log, law, order, everything)
     if len(moves) < FEWEST_MOVES:
-        return {"usable": len(moves), **moves.left_out}
+        return None, {"usable": len(moves), **moves.left_out}
     counts = moves.counts(everything)
     fits = fit_rules(moves, counts)
     chosen = fits[0] if rule == "auto" else next(f for f in fits if type(f.rule) is RULES[rule])
-    return ResponseFit(moves, evidence, fits, chosen, fitness(chosen.rule, moves, counts))
+    return ResponseFit(moves, evidence, fits, chosen, fitness(chosen.rule, moves, counts)), {}
 
 
 def _order(log: ReasoningLog, law: Law, asked: Order | Literal["auto"], weight: Floats) -> tuple[OrderEvidence, Moves]:
@@ -115,7 +130,7 @@ def _order(log: ReasoningLog, law: Law, asked: Order | Literal["auto"], weight: 
     likelihoods = []
     for moves in (together, in_turn):
         keep = np.array([place in shared for place in moves.place])
-        counts = np.bincount(moves.kind[keep], weights=weight[moves.question[keep]], minlength=len(moves.agents))
+        counts = moves.counts(weight, keep)
         likelihoods.append(fit_rule(Copying(), ("theta", "sigma", "lam", "iota", "phi"), moves, counts).log_likelihood)
     advantage = likelihoods[1] - likelihoods[0]
     order = asked if asked != "auto" else ("sequential" if advantage > _CLEAR else "simultaneous")

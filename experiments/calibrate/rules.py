@@ -4,13 +4,15 @@ The probability of a move, given what the agent saw, is that of the model (:mod:
 
 .. math:: P(next) = \iota F(next) + (1 - \iota) \big[ \phi\,[own\ right] L(next) + (1 - \phi\,[own\ right]) R(next) \big],
 
-R the rule's choice among the answers shown, F a fresh draw, L the misconception. Of a fresh draw it is known whether it is right (p of the question, posterior mean)
-and, if wrong, whether it may be one of the answers shown (by their probability of being the misconception, (1 - p) w pi); else it is a new
-answer. An answer that nobody showed is an outcome "new and right" or "new and wrong", whatever its wording. A rule that leaves no room for a
-move that happened has likelihood zero; such moves are counted, and the rule is ruled out.
+R the rule's choice among the answers shown, F a fresh draw, L the misconception. Of a fresh draw it is known whether it is right (p
+of the question, posterior mean) and, if wrong, whether it may be one of the answers shown (by their probability of being the
+misconception, (1 - p) w pi); else it is a new answer. An answer that nobody showed is an outcome "new and right" or "new and
+wrong", whatever its wording. A rule that leaves no room for a move that happened has likelihood zero; such moves are counted, and
+the rule is ruled out.
 
-Each rule is fitted with and without iota and phi (and ``Logit`` with its own constant for a fresh answer); the variant with the lowest AIC stands for the rule,
-and the rule with the lowest AIC is taken. Intervals are percentiles over a bootstrap of questions, since moves of one question belong together.
+Each rule is fitted with and without iota and phi (and ``Logit`` with its own constant for a fresh answer); the variant with the
+lowest AIC stands for the rule, and the rule with the lowest AIC is taken. Intervals are percentiles over a bootstrap of questions,
+since moves of one question belong together.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from ...model.response import Copying, Follower, Logit, ResponseRule
-from .moves import NEW_RIGHT, NEW_WRONG, Moves
+from .moves import NEW_RIGHT, Moves
+from .scoring import maximise_in_box
 
 __all__ = ["FitnessCell", "RuleFit", "fit_rule", "fit_rules", "fitness", "log_probability", "next_right_probability", "refit_rule"]
 
@@ -49,7 +51,7 @@ _STARTS: tuple[tuple[ResponseRule, tuple[str, ...]], ...] = (
     (Follower(), ("adopt",)),
 )
 _EVENTS: tuple[tuple[str, ...], ...] = ((), ("iota",), ("phi",), ("iota", "phi"))
-_TINY = 1e-12
+_LOG_TINY = float(np.log(1e-12))
 
 
 @dataclass(frozen=True)
@@ -167,27 +169,25 @@ def _fresh_draw(moves: Moves) -> tuple[Floats, Floats, Floats]:
     return shown, new_right, np.maximum(1.0 - shown.sum(axis=1) - new_right, 0.0)
 
 
-def _with(rule: ResponseRule, free: Sequence[str], values: Sequence[float]) -> ResponseRule:
+def _with(rule: ResponseRule, free: Sequence[str], values: Floats) -> ResponseRule:
     changes: dict[str, Any] = {name: float(value) for name, value in zip(free, values, strict=True)}
     return replace(rule, **changes)
 
 
-def fit_rule(rule: ResponseRule, free: tuple[str, ...], moves: Moves, counts: Floats) -> RuleFit:
+def fit_rule(rule: ResponseRule, free: tuple[str, ...], moves: Moves, counts: Floats, tolerance: float = 1e-6) -> RuleFit:
     """Fit the parameters named in ``free`` by maximum likelihood, starting from ``rule``."""
     used = counts > 0
     low, high = np.array([_BOUNDS[name] for name in free]).T
 
-    def loss(x: Floats) -> float:
-        log = log_probability(_with(rule, free, np.clip(x, low, high)), moves)
-        return -float(counts[used] @ np.maximum(log[used], np.log(_TINY)))
+    def log_terms(x: Floats) -> Floats:
+        return np.maximum(log_probability(_with(rule, free, x), moves), _LOG_TINY)
 
-    start = np.clip([0.02 if n in ("iota", "phi") and not getattr(rule, n) else getattr(rule, n) for n in free], low, high)
-    found = minimize(loss, start, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)))
-    best = np.clip(found.x, low, high)
+    start = [0.02 if name in ("iota", "phi") and not getattr(rule, name) else getattr(rule, name) for name in free]
+    best, _ = maximise_in_box(log_terms, counts, start, [_BOUNDS[name] for name in free], tolerance)
     fitted = _with(rule, free, best)
     log = log_probability(fitted, moves)
-    possible = used & (log > np.log(_TINY))
-    impossible = int(round(float(counts[used & ~possible].sum())))
+    possible = used & (log > _LOG_TINY)
+    impossible = round(float(counts[used & ~possible].sum()))
     value = float(counts[possible] @ log[possible])
     edges = tuple(
         name
@@ -226,7 +226,7 @@ def fit_rules(moves: Moves, counts: Floats) -> tuple[RuleFit, ...]:
 
 def refit_rule(fitted: RuleFit, moves: Moves, counts: Floats) -> RuleFit:
     """Fit the same variant of a rule to other counts, from where it stands."""
-    return fit_rule(fitted.rule, fitted.free, moves, counts)
+    return fit_rule(fitted.rule, fitted.free, moves, counts, tolerance=0.01)
 
 
 def fitness(rule: ResponseRule, moves: Moves, counts: Floats) -> tuple[FitnessCell, ...]:
@@ -242,7 +242,7 @@ def fitness(rule: ResponseRule, moves: Moves, counts: Floats) -> tuple[FitnessCe
                     agents,
                     own_right,
                     count,
-                    int(round(total)),
+                    round(total),
                     float(counts[cell] @ next_right[cell] / total),
                     float(counts[cell] @ prediction[cell] / total),
                 )
