@@ -11,7 +11,7 @@ from .plan import Plan
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["frontier_plot", "save_frontier"]
+__all__ = ["frontier_plot", "require_picture", "save_frontier"]
 
 _KINDS = (
     ("sampling and voting", "o", "#1f6f8b", lambda o: not o.design.responses),
@@ -56,21 +56,31 @@ def frontier_plot(plan: Plan, ax: Axes) -> Axes:
     return ax
 
 
+def require_picture(path: Path) -> None:
+    """Refuse a file that is no picture, before any work is done.
+
+    Raises
+    ------
+    InputError
+        If the name does not end in .png, .svg or .pdf.
+    """
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InputError(f"--plot {path}: the file must end in .png, .svg or .pdf.")
+
+
 def save_frontier(plan: Plan, path: Path) -> None:
     """Write the picture to a PNG, SVG or PDF file.
 
     Raises
     ------
     InputError
-        If the file's kind is unknown or it cannot be written.
+        If it cannot be written.
     """
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InputError(f"--plot {path}: the file must end in .png, .svg or .pdf.")
     figure, ax = plt.subplots(figsize=(8.5, 5.2), layout="constrained")
     try:
         frontier_plot(plan, ax)

@@ -12,7 +12,7 @@ from rich.table import Table
 from ..choosing import Request
 from ..console import emit, progress, warn
 from ..families import price_of
-from ..frontier import save_frontier
+from ..frontier import require_picture, save_frontier
 from ..options import JsonFlag, ModelName, OutFile, PricesFile, Seed
 from ..plan import DesignOutlook, Plan, make_plan
 
@@ -49,6 +49,8 @@ def plan(
         draws=draws,
         seed=seed,
     )
+    if plot is not None:
+        require_picture(plot)
     found = read_pilot(pilot, column_map or [])
     for warning in found.warnings:
         warn(warning)
