@@ -40,7 +40,7 @@ UNITS = {
 
 def screen() -> Console:
     """Console on standard output, made at each use so that redirection is honoured."""
-    return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 120)
+    return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 140)
 
 
 def _error_screen() -> Console:

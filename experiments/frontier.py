@@ -48,11 +48,12 @@ def frontier_plot(plan: Plan, ax: Axes) -> Axes:
     )
     ax.axvline(plan.request.budget_usd, color="#1b1b1b", ls="--", lw=1, label=f"budget {plan.request.budget_usd:g} US\\$")
     ax.set_xscale("log")
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     ax.set_xlabel(f"expected money for {plan.request.items:,} questions, US\\$ (log scale)")
     ax.set_ylabel("expected accuracy, % of questions")
     ax.set_title(f"Designs on {plan.pilot.population.name}; bar: 95 % interval over the pilot's questions", fontsize=10, loc="left")
     ax.grid(alpha=0.25)
-    ax.legend(fontsize=8, loc="lower right", framealpha=0.9)
+    ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
     return ax
 
 
@@ -81,7 +82,7 @@ def save_frontier(plan: Plan, path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(8.5, 5.2), layout="constrained")
+    figure, ax = plt.subplots(figsize=(8.5, 6.0), layout="constrained")
     try:
         frontier_plot(plan, ax)
         options: dict[str, Any] = {"dpi": 150} if path.suffix.lower() == ".png" else {}

@@ -76,7 +76,9 @@ def _findings(calibration: Calibration) -> tuple[str, ...]:
     """What the fit says that a reader of a plan must know."""
     notes = []
     chosen = calibration.choice.chosen
-    notes.append(f"The pilot's law ({chosen.family.name}) meets its own plurality accuracy within {100 * max(map(abs, chosen.misses)):.1f} points.")
+    notes.append(
+        f"The pilot's law ({chosen.family.name}) meets its own plurality accuracy within {100 * max(map(abs, chosen.misses)):.1f} points."
+    )
     debate = calibration.debate
     if debate is not None:
         gap = debate.difference

@@ -174,6 +174,7 @@ class Plan:
             "p_over_budget": self.recommendation.p_over_budget,
             "frontier": [outlook.to_json() for outlook in self.frontier],
             "bootstrap_wins": {o.design.name: o.wins for o in sorted(self.outlooks, key=lambda o: -o.wins) if o.wins > 0},
+            "bootstrap_wins_by_kind": self.wins_by_kind(),
             "rival": self.rival,
             "flips": list(self.flips),
             "conditional_on_auroc": list(self.conditional),
@@ -191,6 +192,11 @@ class Plan:
                 "population": self.pilot.population.to_dict(),
             },
         }
+
+    def wins_by_kind(self) -> dict[str, float]:
+        """Share of the draws that choose a design with and without debate."""
+        debate = sum(o.wins for o in self.outlooks if o.design.responses)
+        return {"sampling and voting": sum(o.wins for o in self.outlooks) - debate, "debate": debate}
 
     def to_records(self) -> list[dict[str, Any]]:
         """Rows, one a design: one call turns them into a data frame."""

@@ -22,7 +22,7 @@ from .response import RULES, Copying, ResponseRule
 from .signals import Signals
 from .tables import build, to_toml
 
-__all__ = ["DEFAULT_POPULATION", "Population", "load_population", "population_names"]
+__all__ = ["DEFAULT_POPULATION", "DEFAULT_SOURCES", "Population", "load_population", "population_names"]
 
 DEFAULT_POPULATION = "gsm8k-gpt35"
 
@@ -150,7 +150,7 @@ class Population:
                 raise ParameterError("response.rule", rule, "one of " + ", ".join(RULES))
             confidence = {k: tuple(v) for k, v in _table(data.get("confidence", {}), "confidence", where).items() if isinstance(v, list)}
             borrowed = {str(k): str(v) for k, v in _table(data.get("borrowed", {}), "borrowed", where).items()}
-            for part, origin in _DEFAULT_SOURCES.items():
+            for part, origin in DEFAULT_SOURCES.items():
                 if part not in data:
                     borrowed.setdefault(part, origin)
             return cls(
@@ -171,7 +171,7 @@ class Population:
             raise FileFormatError(where, str(error)) from None
 
 
-_DEFAULT_SOURCES = {
+DEFAULT_SOURCES = {
     "response": "Adjourn's default Copying rule, fitted to 7,635 published moves of three-agent debates over seven tasks",
     "signals": "Adjourn's assumptions; no public log holds step signals",
     "confidence": "Adjourn's assumption",

@@ -95,7 +95,11 @@ def show_plan(advice: Plan, screen: Console) -> None:
     if request.target_accuracy is not None:
         verdict = "is expected to be reached" if advice.target_met else "is NOT reached by any affordable design; this is the best there is"
         screen.print(f"  target {_percent(request.target_accuracy)} {verdict} (share of draws that reach it: {advice.p_target:.2f})")
-    screen.print(f"\n[bold]How sure[/bold]: this design wins {best.wins:.0%} of {request.draws} resampled pilots.")
+    kinds = advice.wins_by_kind()
+    screen.print(
+        f"\n[bold]How sure[/bold]: of {request.draws} resampled pilots {best.wins:.0%} choose this very design, "
+        f"{kinds['sampling and voting']:.0%} one without debate, {kinds['debate']:.0%} one with."
+    )
     _show_rival(advice, screen)
     screen.print()
     screen.print(_frontier_table(advice))
@@ -139,7 +143,7 @@ def _frontier_table(advice: Plan) -> Table:
         title="Frontier: designs that nothing cheaper beats (exact law at the fit; intervals over resampled pilots)", title_justify="left"
     )
     for column in ("design", "accuracy", "95 % interval", "US$ / question", "total US$", "p95", "P(over)", "wins"):
-        table.add_column(column, justify="left" if column == "design" else "right", overflow="fold")
+        table.add_column(column, justify="left" if column == "design" else "right", no_wrap=True)
     for o in advice.frontier:
         table.add_row(*_row(o, o == advice.recommendation))
     return table
