@@ -56,6 +56,8 @@ class Openings:
         State of the first panel; 0 where there is no panel.
     stopped : ndarray of bool
         Whether a sampling stop ended the sampling.
+    sole : ndarray of bool
+        Whether the candidate alone has the largest count among the chains (told apart for inherited answers only).
     log_number : ndarray of float
         Logarithm of the weighted number of sequences.
     """
@@ -68,6 +70,7 @@ class Openings:
     dominant: Ints
     state: Ints
     stopped: npt.NDArray[np.bool_]
+    sole: npt.NDArray[np.bool_]
     log_number: Floats
 
     @property
@@ -83,7 +86,7 @@ class Openings:
         return np.asarray(np.exp(self.log_number[:, None] + logs))
 
 
-_Key = tuple[int, int, int, int, int, int, int, bool]
+_Key = tuple[int, int, int, int, int, int, int, bool, bool]
 
 
 @lru_cache(maxsize=512)
@@ -117,6 +120,7 @@ def openings(chains: int, stop: SamplingStop | None, initial: str, tier: Tier | 
         dominant=columns[:, 5],
         state=columns[:, 6],
         stopped=np.array([key[7] for key in found]),
+        sole=np.array([key[8] for key in found]),
         log_number=np.array([math.log(value.numerator) - math.log(value.denominator) for value in found.values()]),
     )
 
@@ -188,16 +192,16 @@ def _panels(drawn: int, first: Prefix, counts: Counts, stopped: bool, agents: in
     total = sum(number for _, number in tied)
     for kind, number in tied:
         if agents == 0:
-            yield (*counts, drawn, kind, top, 0, stopped), Fraction(number, total)
+            yield (*counts, drawn, kind, top, 0, stopped, False), Fraction(number, total)
         elif initial == "chains":
             for state, ways in _inherited(drawn, first, kind, number, agents):
-                yield (*counts, drawn, kind, top, state, stopped), Fraction(ways, total)
+                yield (*counts, drawn, kind, top, state, stopped, total == 1), Fraction(ways, total)
         else:
             fixed = 1 if initial == "restated" else 0
             for fresh, ways in _compositions(agents - fixed):
                 state = _mixed_state(agents, fresh, kind, fixed)
                 exponents = tuple(a + b for a, b in zip(counts, fresh, strict=True))
-                yield (*exponents, drawn, kind, top, state, stopped), Fraction(number * ways, total)  # type: ignore[misc]
+                yield (*exponents, drawn, kind, top, state, stopped, False), Fraction(number * ways, total)  # type: ignore[misc]
 
 
 def _compositions(total: int) -> Iterator[tuple[Counts, int]]:
@@ -224,7 +228,7 @@ def _fresh_only(agents: int) -> Iterator[tuple[_Key, Fraction]]:
         for kind, number in tied:
             mark = _MARKS.get(kind, 1)
             state = panel(agents).index[counts[0], counts[1], (1,) * counts[2], mark]
-            yield (*counts, 0, kind, 0, state, False), Fraction(number * ways, total)
+            yield (*counts, 0, kind, 0, state, False, False), Fraction(number * ways, total)
 
 
 def _inherited(drawn: int, first: Prefix, kind: int, tied: int, agents: int) -> Iterator[tuple[int, int]]:

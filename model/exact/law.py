@@ -40,6 +40,7 @@ __all__ = ["ExactLaw", "evaluate", "simulate"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 
 _SAMPLE_LIMIT = REASONS.index(StopReason.SAMPLE_LIMIT)
 _SAMPLING_STOP = REASONS.index(StopReason.SAMPLING_STOP)
@@ -55,15 +56,18 @@ class _Start:
 
     Attributes
     ----------
-    mass : dict of (chains drawn, hit) to ndarray, shape (nodes, M + 1, S)
-        Probability by node of the question's law (one node where they are summed), dominant count among the chains, and state.
+    openings : Openings
+        Classes of chains and first panels.
+    mass : dict of (chains drawn, hit) to (ndarray of int, shape (E',), ndarray, shape (E', nodes))
+        Rows of the openings, and their probability by node of the question's law (one node where they are summed).
     moves : callable
         (node, focused) to the pair of transition matrices.
     """
 
     tier: Tier
     panel: Panel
-    mass: dict[tuple[int, int], Floats]
+    openings: Openings
+    mass: dict[tuple[int, int], tuple[Ints, Floats]]
     moves: Callable[[int, bool], tuple[Floats, Floats]]
 
 
@@ -132,7 +136,7 @@ class ExactLaw:
         tier, opening = self.protocol.tiers[t], self._tier_openings[t]
         space = panel(tier.agents)
         p, w, weight = self._nodes
-        mass: dict[tuple[int, int], Floats] = {}
+        mass: dict[tuple[int, int], tuple[Ints, Floats]] = {}
         by_hit = self._tier_given_opening(t, opening)
         probability = opening.probabilities(p, w) * weight
         for hit in (0, 1):
@@ -142,11 +146,9 @@ class ExactLaw:
             if not self._moves_with_question:
                 entry = entry.sum(axis=1, keepdims=True)
             for drawn in np.unique(opening.chains):
-                rows = opening.chains == drawn
-                table = np.zeros((entry.shape[1], self.protocol.chains + 1, len(space)))
-                np.add.at(table, (slice(None), opening.dominant[rows], opening.state[rows]), entry[rows].T)
-                mass[int(drawn), hit] = table
-        return _Start(tier, space, mass, self._move_matrices(space, p, w))
+                rows = np.flatnonzero(opening.chains == drawn)
+                mass[int(drawn), hit] = rows, entry[rows]
+        return _Start(tier, space, opening, mass, self._move_matrices(space, p, w))
 
     def _move_matrices(self, space: Panel, p: Floats, w: Floats) -> Callable[[int, bool], tuple[Floats, Floats]]:
         rule = self.population.response
@@ -217,8 +219,9 @@ class ExactLaw:
         for tier in self.protocol.tiers:
             parts.append(rule.table(tier.agents).tobytes())
             if self.protocol.inherits:
-                first = rule.table(tier.agents, self.protocol.chains).tobytes() if rule.first_share == "chains" else rule.first_share
-                parts.append(first)
+                by_chains = rule.first_share == "chains"
+                tables = [rule.table(tier.agents, drawn).tobytes() for drawn in range(1, self.protocol.chains + 1)] if by_chains else []
+                parts.append((rule.first_share == "none", *tables))
         return tuple(parts)
 
     def masses(self, round_stop: RoundStop | None = None) -> Floats:
@@ -248,32 +251,32 @@ class ExactLaw:
         if isinstance(self.protocol.gate, ConfidenceGate):
             self._add_confident(masses)
         for t, start in enumerate(self._starts):
-            for (drawn, hit), mass in start.mass.items():
-                for node in range(mass.shape[0]):
-                    self._add_debate(masses[drawn, t + 1], t, start, mass[node], start.moves(node, bool(hit)), rule)
+            for (drawn, hit), (rows, mass) in start.mass.items():
+                for node in range(mass.shape[1]):
+                    self._add_debate(masses[drawn, t + 1], t, rows, mass[:, node], start.moves(node, bool(hit)), rule)
         return masses
 
-    def right_from_states(self, t: int) -> Floats:
-        """P(final answer right | chains' dominant count, first state) in tier ``t`` where the target misses; shape (M + 1, S)."""
+    def right_by_opening(self, t: int) -> Floats:
+        """P(final answer right | opening) in tier ``t`` where the target misses; shape (E,)."""
         start, rule = self._starts[t], self.protocol.round_stop
-        space, (both, same) = start.panel, start.moves(0, False)
+        space, opening, (both, same) = start.panel, start.openings, start.moves(0, False)
         plain, weighted = self._decisions[t]
         limit, _ = last_round(self.protocol, self.population, start.tier)
-        first_round = 1 if self.protocol.inherits else 2
-        value = np.broadcast_to(plain, (self.protocol.chains + 1, len(space)))
-        for r in range(limit, first_round - 1, -1):
-            ahead = value[0]
-            if not isinstance(rule, StableConsensus) or (r == 1 and rule.first_share == "none"):
-                value = np.broadcast_to(both @ ahead, value.shape)
-                continue
-            by_chains = r == 1 and rule.first_share == "chains"
-            table = rule.table(space.agents, self.protocol.chains if by_chains else None)
-            stopping = same if rule.same_leader else both
-            gain = (weighted - ahead)[None, :] * table[:, space.dominant]
-            stopped = gain @ stopping.T
-            now = both @ ahead
-            value = now + stopped if by_chains else np.broadcast_to(now + stopped[space.dominant, np.arange(len(space))], value.shape)
-        return np.asarray(value)
+        value = plain
+        for _ in range(limit, 1, -1):
+            stopped = np.zeros_like(value)
+            if isinstance(rule, StableConsensus):
+                fires = rule.table(space.agents)[space.dominant[:, None], space.dominant[None, :]]
+                stopped = ((same if rule.same_leader else both) * fires) @ (weighted - value)
+            value = both @ value + stopped
+        if not self.protocol.inherits:
+            return np.asarray(value[opening.state])
+        found = (both @ value)[opening.state]
+        if isinstance(rule, StableConsensus):
+            for drawn in np.unique(opening.chains):
+                rows = np.flatnonzero(opening.chains == drawn)
+                found[rows] += _first_stops(rule, space, opening, rows, (both, same)) @ (weighted - value)
+        return np.asarray(found)
 
     def _add_confident(self, masses: Floats) -> None:
         gate = self.protocol.gate
@@ -282,19 +285,23 @@ class ExactLaw:
         for right, mass in ((1, p), (0, 1 - p)):
             masses[1, 0, 0, _CONFIDENT, right, right] = mass * (1 - self.population.confidence.below(gate.threshold, bool(right)))
 
-    def _add_debate(self, out: Floats, t: int, start: _Start, mass: Floats, moves: tuple[Floats, Floats], rule: RoundStop) -> None:
-        """Run one tier from its first panels; ``mass`` has shape (M + 1, S), ``out`` is (rounds + 1, reasons, 2, 2)."""
-        protocol, space = self.protocol, start.panel
+    def _add_debate(self, out: Floats, t: int, rows: Ints, mass: Floats, moves: tuple[Floats, Floats], rule: RoundStop) -> None:
+        """Run tier ``t`` from some openings; ``rows`` and ``mass`` have shape (E',), ``out`` is (rounds + 1, reasons, 2, 2)."""
+        protocol, start = self.protocol, self._starts[t]
+        space = start.panel
         plain, weighted = self._decisions[t]
         limit, by_budget = last_round(replace(protocol, round_stop=rule), self.population, start.tier)
-        alive = mass.sum(axis=0)
+        alive = np.bincount(start.openings.state[rows], mass, len(space))
         for r in range(1 if protocol.inherits else 2, limit + 1):
-            first_inherited = r == 1
+            reached = alive @ moves[0]
             if isinstance(rule, StableConsensus):
-                alive, stopped = _step(rule, space, alive, mass if first_inherited else None, moves, protocol.chains)
+                if r == 1:
+                    stopped = mass @ _first_stops(rule, space, start.openings, rows, moves)
+                else:
+                    stopped = _later_stops(rule, space, alive, moves)
                 _record(out[r, _CONSENSUS], space, stopped, weighted)
-            else:
-                alive = alive @ moves[0]
+                reached = reached - stopped
+            alive = reached
         _record(out[limit, _TOKEN_BUDGET if by_budget else _ROUND_LIMIT], space, alive, plain)
 
 
@@ -303,24 +310,29 @@ def _default_weights() -> tuple[float, float, float]:
     return gate.weight_h, gate.weight_q, gate.weight_d
 
 
-def _step(
-    rule: StableConsensus, space: Panel, alive: Floats, first: Floats | None, moves: tuple[Floats, Floats], chains: int
-) -> tuple[Floats, Floats]:
-    """One round under a consensus rule: what goes on, and what stops; shapes (S,). ``first`` is given in round 1 of inherited answers."""
+def _later_stops(rule: StableConsensus, space: Panel, alive: Floats, moves: tuple[Floats, Floats]) -> Floats:
+    """Mass that stops after a round whose predecessor was a panel; shapes (S,)."""
     both, same = moves
-    if first is not None and rule.first_share == "none":
-        return alive @ both, np.zeros_like(alive)
-    if first is not None and rule.first_share == "chains":
-        rows, table = first, rule.table(space.agents, chains)
-    else:
-        rows = np.zeros((space.agents + 1, len(space)))
-        rows[space.dominant, np.arange(len(space))] = alive
-        table = rule.table(space.agents)
-    fires: Bools = table[:, space.dominant]
-    reached = rows @ both
-    stopping = rows @ same if rule.same_leader else reached
-    stopped = np.where(fires, stopping, 0.0)
-    return (reached - stopped).sum(axis=0), stopped.sum(axis=0)
+    rows = np.zeros((space.agents + 1, len(space)))
+    rows[space.dominant, np.arange(len(space))] = alive
+    fires: Bools = rule.table(space.agents)[:, space.dominant]
+    return np.asarray(np.where(fires, rows @ (same if rule.same_leader else both), 0.0).sum(axis=0))
+
+
+def _first_stops(rule: StableConsensus, space: Panel, opening: Openings, rows: Ints, moves: tuple[Floats, Floats]) -> Floats:
+    """P(next state, stop after round 1) of inherited answers, by opening; all rows have drawn the same chains; shape (E', S)."""
+    both, same = moves
+    state = opening.state[rows]
+    if rule.first_share == "none":
+        return np.zeros((len(rows), len(space)))
+    if rule.first_share == "agents":
+        fires: Bools = rule.table(space.agents)[space.dominant[state]][:, space.dominant]
+        return np.asarray((same if rule.same_leader else both)[state] * fires)
+    fires = rule.table(space.agents, int(opening.chains[rows[0]]))[opening.dominant[rows]][:, space.dominant]
+    if rule.same_leader:
+        # The chains' single leader is the candidate, so the panel's must be the candidate, too.
+        fires = fires & opening.sole[rows, None] & space.candidate_leads[None, :]
+    return np.asarray(both[state] * fires)
 
 
 def _record(out: Floats, space: Panel, ended: Floats, right: Floats) -> None:

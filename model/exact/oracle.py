@@ -125,12 +125,11 @@ def _right_by_composition(protocol: Protocol, population: Population) -> dict[tu
 
     law = ExactLaw(protocol, population)
     opening = law._tier_openings[0]
-    value = law.right_from_states(0)
     table: dict[tuple[int, int, int], float] = {}
-    columns = (opening.right, opening.misconception, opening.stray, opening.dominant, opening.state, np.exp(opening.log_number))
-    for i, j, s, dominant, state, number in zip(*columns, strict=True):
+    columns = (opening.right, opening.misconception, opening.stray, np.exp(opening.log_number), law.right_by_opening(0))
+    for i, j, s, number, right in zip(*columns, strict=True):
         key = (int(i), int(j), int(s))
-        table[key] = table.get(key, 0.0) + float(number * value[dominant, state])
+        table[key] = table.get(key, 0.0) + float(number * right)
     return table
 
 
