@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +21,12 @@ def simulate(
     protocol: Annotated[str, typer.Argument(help="A preset; see `adjourn protocols`.")],
     population: PopulationName = None,
     engine: Annotated[
-        str, typer.Option(help="exact (no sampling error), mc (compiled, millions a second), reference (readable).")
-    ] = "exact",
+        str | None,
+        typer.Option(
+            help="exact (no sampling error), mc (compiled, millions a second), reference (readable).",
+            show_default="exact; mc where --samples, --precision or another option of mc is given",
+        ),
+    ] = None,
     samples: Annotated[
         int | None, typer.Option(help="Questions to simulate.", show_default="1,000,000 for mc, 1,000 for reference")
     ] = None,
@@ -40,17 +45,9 @@ def simulate(
     out: OutFile = None,
 ) -> None:
     """Simulate a protocol: accuracy, calls, tokens, depth, money, tiers, stop reasons, flips."""
-    if engine not in ENGINES:
-        raise ParameterError("--engine", engine, "one of " + ", ".join(ENGINES))
     given = {"precision": precision, "threads": threads, "checkpoint": checkpoint, "scheduler": scheduler, "local_cluster": local_cluster}
     given = {key: value for key, value in given.items() if value is not None}
-    if engine != "mc" and given:
-        key = next(iter(given))
-        raise ParameterError(f"--{key.replace('_', '-')}", given[key], f"--engine mc only (here: {engine})")
-    if engine == "exact" and samples is not None:
-        raise ParameterError("--samples", samples, "--engine mc or reference (the exact law draws none)")
-    if samples is not None and not 1 <= samples <= 10**15:
-        raise ParameterError("--samples", samples, "an integer from 1 to 10**15")
+    engine = _engine(engine, samples, given)
     case = find_case(protocol, population, read_settings(settings), prices, model)
     try:
         result = _run(case, engine, samples, seed, given)
@@ -59,6 +56,22 @@ def simulate(
             _show(interruption.partial, as_json, out)
         raise
     _show(result, as_json, out)
+
+
+def _engine(engine: str | None, samples: int | None, given: Mapping[str, Any]) -> str:
+    """Engine that was asked for or that the options need; options that it does not have are refused."""
+    if samples is not None and not 1 <= samples <= 10**15:
+        raise ParameterError("--samples", samples, "an integer from 1 to 10**15")
+    if engine is None:
+        return "mc" if given or samples is not None else "exact"
+    if engine not in ENGINES:
+        raise ParameterError("--engine", engine, "one of " + ", ".join(ENGINES))
+    if engine != "mc" and given:
+        key = next(iter(given))
+        raise ParameterError(f"--{key.replace('_', '-')}", given[key], f"--engine mc only (here: {engine})")
+    if engine == "exact" and samples is not None:
+        raise ParameterError("--samples", samples, "--engine mc or reference (the exact law draws none)")
+    return engine
 
 
 def _run(case: Case, engine: str, samples: int | None, seed: int, options: dict[str, Any]) -> Result:
