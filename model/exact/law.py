@@ -36,7 +36,7 @@ from .panel import Panel, panel, transition
 from .risk import tier_law
 from .votes import decision_right
 
-__all__ = ["ExactLaw", "evaluate", "simulate"]
+__all__ = ["ExactLaw", "Start", "evaluate", "simulate"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -51,7 +51,7 @@ _TOKEN_BUDGET = REASONS.index(StopReason.TOKEN_BUDGET)
 
 
 @dataclass(frozen=True, eq=False)
-class _Start:
+class Start:
     """One tier's panels before any response.
 
     Attributes
@@ -129,10 +129,11 @@ class ExactLaw:
         return question_law(self.population.difficulty, self.population.misconception, max(degree, 1))
 
     @cached_property
-    def _starts(self) -> list[_Start]:
+    def starts(self) -> list[Start]:
+        """What each tier's debates start from."""
         return [self._start(t) for t in range(len(self.protocol.tiers))]
 
-    def _start(self, t: int) -> _Start:
+    def _start(self, t: int) -> Start:
         tier, opening = self.protocol.tiers[t], self._tier_openings[t]
         space = panel(tier.agents)
         p, w, weight = self._nodes
@@ -148,7 +149,7 @@ class ExactLaw:
             for drawn in np.unique(opening.chains):
                 rows = np.flatnonzero(opening.chains == drawn)
                 mass[int(drawn), hit] = rows, entry[rows]
-        return _Start(tier, space, opening, mass, self._move_matrices(space, p, w))
+        return Start(tier, space, opening, mass, self._move_matrices(space, p, w))
 
     def _move_matrices(self, space: Panel, p: Floats, w: Floats) -> Callable[[int, bool], tuple[Floats, Floats]]:
         rule = self.population.response
@@ -199,10 +200,10 @@ class ExactLaw:
         return no_hit, hit
 
     @cached_property
-    def _decisions(self) -> list[tuple[Floats, Floats]]:
+    def decisions(self) -> list[tuple[Floats, Floats]]:
         """P(right | state) of each tier: plain end, and end after stable consensus."""
         found = []
-        for start in self._starts:
+        for start in self.starts:
             plain = decision_right(start.panel.agents, self.population.confidence if self.protocol.vote == "weighted" else None)
             weighted = plain if self.protocol.vote == "plurality" else decision_right(start.panel.agents, self.population.confidence)
             found.append((plain, weighted))
@@ -250,7 +251,7 @@ class ExactLaw:
             return masses
         if isinstance(self.protocol.gate, ConfidenceGate):
             self._add_confident(masses)
-        for t, start in enumerate(self._starts):
+        for t, start in enumerate(self.starts):
             for (drawn, hit), (rows, mass) in start.mass.items():
                 for node in range(mass.shape[1]):
                     self._add_debate(masses[drawn, t + 1], t, rows, mass[:, node], start.moves(node, bool(hit)), rule)
@@ -258,9 +259,9 @@ class ExactLaw:
 
     def right_by_opening(self, t: int) -> Floats:
         """P(final answer right | opening) in tier ``t`` where the target misses; shape (E,)."""
-        start, rule = self._starts[t], self.protocol.round_stop
+        start, rule = self.starts[t], self.protocol.round_stop
         space, opening, (both, same) = start.panel, start.openings, start.moves(0, False)
-        plain, weighted = self._decisions[t]
+        plain, weighted = self.decisions[t]
         limit, _ = last_round(self.protocol, self.population, start.tier)
         value = plain
         for _ in range(limit, 1, -1):
@@ -287,9 +288,9 @@ class ExactLaw:
 
     def _add_debate(self, out: Floats, t: int, rows: Ints, mass: Floats, moves: tuple[Floats, Floats], rule: RoundStop) -> None:
         """Run tier ``t`` from some openings; ``rows`` and ``mass`` have shape (E',), ``out`` is (rounds + 1, reasons, 2, 2)."""
-        protocol, start = self.protocol, self._starts[t]
+        protocol, start = self.protocol, self.starts[t]
         space = start.panel
-        plain, weighted = self._decisions[t]
+        plain, weighted = self.decisions[t]
         limit, by_budget = last_round(replace(protocol, round_stop=rule), self.population, start.tier)
         alive = np.bincount(start.openings.state[rows], mass, len(space))
         for r in range(1 if protocol.inherits else 2, limit + 1):
