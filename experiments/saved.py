@@ -36,7 +36,7 @@ KINDS = {
     "sensitivity": ".sensitivity:Sensitivity",
     "solve": ".solve:Solution",
     "sweep": ".sweep:Sweep",
-    "tell-apart": ".solve:TellApart",
+    "tell-apart": ".apart:TellApart",
     "validation": ".validate:Validation",
     "weights": ".weights:WeightFit",
 }
