@@ -16,14 +16,14 @@ from scipy.stats import chi2
 from ...model.difficulty import BetaDifficulty
 from ...model.result import Estimate
 from .first_answers import FirstAnswers
-from .laws import Kinds, fit_difficulty, log_right
+from .laws import SHAPE_BOUNDS, Kinds, fit_difficulty, log_right
 
 __all__ = ["PlainBeta", "plain_beta"]
 
 Floats = npt.NDArray[np.float64]
 
 _DROP = float(chi2.ppf(0.95, 1)) / 2
-_LOG_LOW, _LOG_HIGH = math.log(1.001e-3), math.log(9.99e3)
+_LOG_LOW, _LOG_HIGH = SHAPE_BOUNDS
 
 
 @dataclass(frozen=True)

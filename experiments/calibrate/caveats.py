@@ -7,6 +7,7 @@ import numpy as np
 from ...model.population import DEFAULT_POPULATION
 from ..logs.columns import ReasoningLog
 from .first_answers import FirstAnswers
+from .laws import FEWEST_FOR_SHARE, FEWEST_FOR_SPREAD
 from .plurality import curve_sizes, own_accuracy, own_shares
 from .responses import FEWEST_MOVES, ResponseFit
 
@@ -51,10 +52,10 @@ def _difficulty(first: FirstAnswers) -> list[str]:
             f"All answers are {what}: the log cannot tell how often answers are {other}, nor how difficulty spreads. The fitted law has "
             f"p = {first.accuracy:.0f} for every question; only the interval of the accuracy says how sure that is."
         ]
-    if most < 2:
+    if first.repeated < FEWEST_FOR_SPREAD:
         return [
-            "The log has one answer a question: it tells the mean accuracy only. How difficulty spreads, and with it what voting adds, is "
-            f"borrowed from {DEFAULT_POPULATION}."
+            f"The log has {first.repeated or 'no'} questions with two answers or more: it tells the mean accuracy only. How difficulty "
+            f"spreads, and with it what voting adds, is borrowed from {DEFAULT_POPULATION}."
         ]
     if most < 5:
         return [f"The log has at most {most} answers a question: what a vote over more of them gives rests on the family of laws."]
@@ -62,11 +63,13 @@ def _difficulty(first: FirstAnswers) -> list[str]:
 
 
 def _misconception(first: FirstAnswers) -> list[str]:
-    informed = int((first.size - first.right >= 2).sum())
-    if informed == 0:
-        return [f"No question has two wrong answers: how far wrong answers agree (w) is borrowed from {DEFAULT_POPULATION}."]
-    if informed < _FEW_INFORMED:
-        return [f"How far wrong answers agree (w) rests on the {informed} questions that have two wrong answers."]
+    if first.informed < FEWEST_FOR_SHARE:
+        return [
+            f"The log has {first.informed or 'no'} questions with two wrong answers or more: how far wrong answers agree (w) is "
+            f"borrowed from {DEFAULT_POPULATION}."
+        ]
+    if first.informed < _FEW_INFORMED:
+        return [f"How far wrong answers agree (w) rests on the {first.informed} questions that have two wrong answers or more."]
     return []
 
 

@@ -6,10 +6,10 @@ few points is not damned for one unforeseen question. The one-standard-error rul
 within one standard error (of the paired difference) of the best (Breiman et al. 1984).
 
 A family within that reach may still be wrong in what users need, for the log-probability forgives a shift of the mean by two
-points. The log's own plurality accuracies are unbiased whatever the law, so the difference d(n) between a fitted law's and the
-log's own shows what the family cannot bend to. A family is *adequate* where at every n \|d(n)\| is at most half a point, or at most
-one standard error (delete-group jackknife over the folds) and one point. Of the adequate families within reach the simplest is
-taken; where none is adequate, the one with the best score.
+points. The log's own plurality accuracies are unbiased whatever the law, so the difference d(n) between a fitted law's and the log's
+own shows what the family cannot bend to. A family is *adequate* where at every n \|d(n)\| is at most half a point, or at most one
+standard error (delete-group jackknife over the folds) and one point. The simplest adequate family within reach is taken; if there is
+none, the simplest adequate one within two standard errors; if there is none either, the one of these that comes nearest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ...model.difficulty import Difficulty, Share
 from .first_answers import FirstAnswers
-from .laws import FAMILIES, Family, Kinds, Law, fit_difficulty, fit_joint, fit_share, log_joint
+from .laws import FAMILIES, FEWEST_FOR_SPREAD, Family, Kinds, Law, fit_difficulty, fit_joint, fit_share, log_joint
 from .plurality import curve_sizes, own_shares, predicted
 
 __all__ = ["Choice", "Score", "choose", "fit"]
@@ -123,44 +123,53 @@ def _fit_all(families: Sequence[Family], kinds: Kinds, counts: Floats, starts: S
 def distinguishable(first: FirstAnswers) -> tuple[Family, ...]:
     """Families that the answers can tell apart.
 
-    A spread of w needs questions with three wrong answers; a law of p needs two answers a question, some right and some wrong.
+    A spread of w needs questions with three wrong answers; a law of p needs two answers a question, some right and some wrong, and a
+    few questions.
     """
-    if first.size.max() < 2 or first.accuracy in (0.0, 1.0):
+    if first.size.max() < 2 or first.accuracy in (0.0, 1.0) or first.repeated < FEWEST_FOR_SPREAD:
         return FAMILIES[:1]
     triples = int((first.size - first.right >= 3).sum())
-    return tuple(f for f in FAMILIES if triples >= 5 or f.w == "fixed")
+    return tuple(f for f in FAMILIES if triples >= FEWEST_FOR_SPREAD or f.w == "fixed")
 
 
 def choose(first: FirstAnswers) -> Choice:
     """Choose the simplest family near the best held-out likelihood, among those that match the log's own plurality accuracy."""
     kinds = Kinds.of(first)
-    everything = np.ones(len(first))
     families = distinguishable(first)
     sizes = curve_sizes(first)
     shares = np.stack([own_shares(first, n) for n in sizes])
     own = np.nanmean(shares, axis=1)
-    laws = _fit_all(families, kinds, kinds.counts(everything), [None] * len(families))
-    curves = np.array([_curve(law, sizes) for law in laws])
-
-    folds = min(_FOLDS, len(first))
-    fold = np.random.Generator(np.random.Philox(_SPLIT_SEED)).permutation(len(first)) % folds
-    log_score = np.empty((len(families), len(first)))
-    gaps = np.empty((folds, len(families), len(sizes)))
-    for number in range(folds):
-        out = fold == number
-        fitted = _fit_all(families, kinds, kinds.counts((~out).astype(float)), laws)
-        for index, law in enumerate(fitted):
-            log_score[index, out] = _held_out(law, kinds, int((~out).sum()))[kinds.of_question[out]]
-            gaps[number, index] = np.array(_curve(law, sizes)) - np.nanmean(shares[:, ~out], axis=1)
-    errors = np.sqrt((folds - 1) / folds * ((gaps - gaps.mean(axis=0)) ** 2).sum(axis=0))
-    scores = _scores(families, laws, log_score, curves - own, errors)
+    laws = _fit_all(families, kinds, kinds.counts(np.ones(len(first))), [None] * len(families))
+    misses = np.array([_curve(law, sizes) for law in laws]) - own
+    if len(families) == 1:
+        only = Score(families[0], math.nan, 0.0, 0.0, tuple(misses[0].tolist()), (math.nan,) * len(sizes), True, laws[0])
+        return Choice(only, (only,), sizes, tuple(own.tolist()), "the log holds too little to tell families apart")
+    log_score, errors = _cross_validate(families, laws, kinds, sizes, shares)
+    scores = _scores(families, laws, log_score, misses, errors)
     chosen, reason = _pick(scores)
     return Choice(chosen, tuple(scores), sizes, tuple(own.tolist()), reason)
 
 
+def _cross_validate(
+    families: Sequence[Family], laws: Sequence[Law], kinds: Kinds, sizes: Sequence[int], shares: Floats
+) -> tuple[Floats, Floats]:
+    """Held-out log-probability, shape (families, questions); jackknife errors of the misses, shape (families, sizes)."""
+    questions = shares.shape[1]
+    folds = min(_FOLDS, questions)
+    fold = np.random.Generator(np.random.Philox(_SPLIT_SEED)).permutation(questions) % folds
+    log_score = np.empty((len(families), questions))
+    gaps = np.empty((folds, len(families), len(sizes)))
+    for number in range(folds):
+        out = fold == number
+        own = [float(np.mean(row[~out & np.isfinite(row)])) if np.any(~out & np.isfinite(row)) else math.nan for row in shares]
+        for index, law in enumerate(_fit_all(families, kinds, kinds.counts((~out).astype(np.float64)), laws)):
+            log_score[index, out] = _held_out(law, kinds, int((~out).sum()))[kinds.of_question[out]]
+            gaps[number, index] = np.array(_curve(law, sizes)) - own
+    return log_score, np.sqrt((folds - 1) / folds * ((gaps - gaps.mean(axis=0)) ** 2).sum(axis=0))
+
+
 def _curve(law: Law, sizes: Sequence[int]) -> list[float]:
-    nodes = law.nodes(max(sizes))
-    return [predicted(n, *nodes) for n in sizes]
+    return [predicted(n, law) for n in sizes]
 
 
 def _held_out(law: Law, kinds: Kinds, trained_on: int) -> Floats:
@@ -173,36 +182,26 @@ def _held_out(law: Law, kinds: Kinds, trained_on: int) -> Floats:
 
 
 def _scores(families: Sequence[Family], laws: Sequence[Law], log_score: Floats, misses: Floats, errors: Floats) -> list[Score]:
-    means = log_score.mean(axis=1)
-    best = int(means.argmax())
-    differences = log_score[best] - log_score
+    best = log_score[int(log_score.mean(axis=1).argmax())]
     scores = []
-    for index, (family, law) in enumerate(zip(families, laws, strict=True)):
-        allowed = np.clip(errors[index], _HALF_A_POINT, _ONE_POINT)
-        scores.append(
-            Score(
-                family,
-                float(means[index]),
-                float(differences[index].mean()),
-                float(differences[index].std(ddof=1) / math.sqrt(log_score.shape[1])) if log_score.shape[1] > 1 else 0.0,
-                tuple(misses[index].tolist()),
-                tuple(errors[index].tolist()),
-                bool(np.all(np.abs(misses[index]) <= allowed)),
-                law,
-            )
-        )
+    for family, law, row, miss, error in zip(families, laws, log_score, misses, errors, strict=True):
+        adequate = bool(np.all(np.abs(miss) <= np.clip(np.nan_to_num(error), _HALF_A_POINT, _ONE_POINT)))
+        behind = float((best - row).mean())
+        spread = float((best - row).std(ddof=1) / math.sqrt(len(row)))
+        scores.append(Score(family, float(row.mean()), behind, spread, tuple(miss.tolist()), tuple(error.tolist()), adequate, law))
     return scores
 
 
 def _pick(scores: Sequence[Score]) -> tuple[Score, str]:
-    best = max(scores, key=lambda s: s.held_out)
-    adequate = [s for s in scores if s.adequate]
-    if not adequate:
-        return best, "best held-out likelihood; no family comes as near to the log's own plurality accuracy as it should"
-    top = max(adequate, key=lambda s: s.held_out)
-    simplest = next(s for s in adequate if s is top or s.behind - top.behind <= s.behind_error)
-    if simplest is top:
-        return top, "best held-out likelihood among the families that match the log's own plurality accuracy"
-    return simplest, (
-        "simplest family within one standard error of the best held-out likelihood among those that match the log's own plurality accuracy"
+    """Choose within one standard error of the best score, or within two where no family there is adequate."""
+    for errors, words in ((1, "one standard error"), (2, "two standard errors")):
+        reach = [score for score in scores if score.behind <= errors * score.behind_error]
+        adequate = [score for score in reach if score.adequate]
+        if adequate:
+            return adequate[0], (
+                f"simplest family within {words} of the best held-out likelihood that also matches the log's own plurality accuracy"
+            )
+    return min(reach, key=lambda score: max(np.abs(score.misses))), (
+        "nearest to the log's own plurality accuracy of the families within two standard errors of the best held-out likelihood; none "
+        "matches it as well as it should"
     )

@@ -69,6 +69,16 @@ class FirstAnswers:
         return len(self.question)
 
     @property
+    def informed(self) -> int:
+        """Number of questions with two wrong answers or more: those that tell how far wrong answers agree."""
+        return int((self.size - self.right >= 2).sum())
+
+    @property
+    def repeated(self) -> int:
+        """Number of questions with two answers or more: those that tell how difficulty spreads."""
+        return int((self.size >= 2).sum())
+
+    @property
     def accuracy(self) -> float:
         """Mean over questions of the share of right answers."""
         return float(np.mean(self.right / self.size))

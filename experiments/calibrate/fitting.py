@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from ...model.population import DEFAULT_POPULATION, Population
 from ...model.response import Copying
 from ..logs.columns import ReasoningLog
@@ -17,6 +15,7 @@ from .caveats import BORROWED_RESPONSE, caveats
 from .choice import Choice, choose
 from .debates import debate_value
 from .first_answers import FirstAnswers, first_answers
+from .laws import FEWEST_FOR_SHARE, FEWEST_FOR_SPREAD
 from .messages import MessageFacts, message_facts
 from .moves import Order
 from .responses import ResponseFit, fit_response
@@ -106,8 +105,8 @@ def _borrowed(first: FirstAnswers, response: ResponseFit | None, facts: MessageF
     borrowed = {"signals": _SIGNALS, **facts.borrowed}
     if response is None:
         borrowed["response"] = BORROWED_RESPONSE
-    if not np.any(first.size - first.right >= 2):
-        borrowed["misconception"] = f"population {DEFAULT_POPULATION}: the log has no question with two wrong answers"
-    if first.size.max() < 2 and 0 < first.accuracy < 1:
-        borrowed["difficulty"] = f"its spread (a + b) from population {DEFAULT_POPULATION}: the log has one answer a question"
+    if first.informed < FEWEST_FOR_SHARE:
+        borrowed["misconception"] = f"population {DEFAULT_POPULATION}: too few questions of the log have two wrong answers"
+    if first.repeated < FEWEST_FOR_SPREAD and 0 < first.accuracy < 1:
+        borrowed["difficulty"] = f"its spread (a + b) from population {DEFAULT_POPULATION}: too few questions of the log have two answers"
     return borrowed

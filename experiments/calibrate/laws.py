@@ -30,6 +30,9 @@ from .scoring import maximise_in_box
 
 __all__ = [
     "FAMILIES",
+    "FEWEST_FOR_SHARE",
+    "FEWEST_FOR_SPREAD",
+    "SHAPE_BOUNDS",
     "Family",
     "Kinds",
     "Law",
@@ -38,6 +41,7 @@ __all__ = [
     "fit_difficulty",
     "fit_joint",
     "fit_share",
+    "log_counts",
     "log_joint",
     "log_largest",
     "log_right",
@@ -47,9 +51,15 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_LOW_SHAPE, _HIGH_SHAPE = 1.001e-3, 9.99e3
-_SHAPE_BOUNDS = (np.log(_LOW_SHAPE), np.log(_HIGH_SHAPE))
-_SPREAD_BOUNDS = (np.log(0.02), np.log(1e3))
+_LOW_SHAPE, _HIGH_SHAPE = 1.001e-3, 400.0
+FEWEST_FOR_SPREAD = 5
+"""Fewest questions with two answers or more from which the spread of p is fitted."""
+
+FEWEST_FOR_SHARE = 3
+"""Fewest questions with two wrong answers or more from which w is fitted."""
+
+SHAPE_BOUNDS = (float(np.log(_LOW_SHAPE)), float(np.log(_HIGH_SHAPE)))
+_SPREAD_BOUNDS = (float(np.log(0.02)), float(np.log(_HIGH_SHAPE)))
 _LOGIT_BOUNDS = (-12.0, 8.0)
 
 
@@ -151,27 +161,31 @@ def _log_binomial_largest(m: Ints, wrong: Ints, w: Floats) -> Floats:
     return np.where(wrong < 2, 0.0, np.where(m >= 2, _log_binomial(m, wrong, w), single))
 
 
+def log_counts(law: Difficulty | Share, k: Ints, n: Ints) -> Floats:
+    """Log P(k of n) where each of n has the same probability, drawn from a law: of p, or of w; for arrays of equal shape."""
+    if isinstance(law, FixedShare):
+        return _log_binomial(k, n, float(law.w))
+    if isinstance(law, BetaShare):
+        return _log_beta_binomial(k, n, law.a, law.b)
+    if isinstance(law, MixtureDifficulty):
+        p, weight = law.nodes(0)
+        return np.asarray(logsumexp(_log_binomial(k[..., None], n[..., None], p), b=weight, axis=-1))
+    with np.errstate(divide="ignore"):
+        inner = np.log(1.0 - law.mass_zero - law.mass_one)
+        ends = np.log(law.mass_zero * (k == 0) + law.mass_one * (k == n))
+        return np.asarray(np.logaddexp(inner + _log_beta_binomial(k, n, law.a, law.b), ends))
+
+
 def log_right(difficulty: Difficulty, kinds: Kinds) -> Floats:
     """Log P(k | n) of each kind; shape (kinds,)."""
-    n, k = kinds.size, kinds.right
-    if isinstance(difficulty, BetaDifficulty):
-        inner = 1.0 - difficulty.mass_zero - difficulty.mass_one
-        with np.errstate(divide="ignore"):
-            ends = np.log(difficulty.mass_zero * (k == 0) + difficulty.mass_one * (k == n))
-            return np.asarray(np.logaddexp(np.log(inner) + _log_beta_binomial(k, n, difficulty.a, difficulty.b), ends))
-    p, weight = difficulty.nodes(0)
-    return np.asarray(logsumexp(_log_binomial(k[:, None], n[:, None], p), b=weight, axis=1))
+    return log_counts(difficulty, kinds.right, kinds.size)
 
 
 def log_largest(share: Share, kinds: Kinds) -> Floats:
     """Log P(M | W) of each kind; shape (kinds,)."""
     m, wrong = kinds.largest, kinds.wrong
-    if isinstance(share, FixedShare):
-        return _log_binomial_largest(m, wrong, np.asarray(float(share.w)))
-    none = _log_beta_binomial(np.zeros_like(wrong), wrong, share.a, share.b)
-    one = _log_beta_binomial(np.minimum(wrong, 1), wrong, share.a, share.b)
-    several = _log_beta_binomial(m, wrong, share.a, share.b)
-    return np.where(wrong < 2, 0.0, np.where(m >= 2, several, np.logaddexp(none, one)))
+    single = np.logaddexp(log_counts(share, np.zeros_like(wrong), wrong), log_counts(share, np.minimum(wrong, 1), wrong))
+    return np.where(wrong < 2, 0.0, np.where(m >= 2, log_counts(share, m, wrong), single))
 
 
 def log_joint(law: Law, kinds: Kinds) -> Floats:
@@ -189,14 +203,14 @@ def log_points(kinds: Kinds, p: Floats, w: Floats) -> Floats:
 
 
 def borrowed_share() -> Share:
-    """Return the law of w where a log has no two wrong answers to a question: the default population's."""
+    """Return the law of w where a log has too few pairs of wrong answers: the default population's."""
     share = load_population(DEFAULT_POPULATION).misconception
     assert share is not None
     return share
 
 
 def borrowed_spread() -> float:
-    """Return a + b where a log has one answer a question: the default population's."""
+    """Return a + b where a log cannot tell it: the default population's."""
     difficulty = load_population(DEFAULT_POPULATION).difficulty
     assert isinstance(difficulty, BetaDifficulty)
     return difficulty.a + difficulty.b
@@ -233,15 +247,19 @@ def _fit_beta(kinds: Kinds, counts: Floats, start: Difficulty | None) -> BetaDif
     mean = float(counts @ (kinds.right / kinds.size) / counts.sum())
     if mean in (0.0, 1.0):
         return BetaDifficulty(1.0, 1.0, mass_zero=1.0 - mean, mass_one=mean)
-    if not np.any(counts[kinds.size > 1] > 0):
+    if counts[kinds.size > 1].sum() < FEWEST_FOR_SPREAD:
         total = borrowed_spread()
         return BetaDifficulty(mean * total, (1.0 - mean) * total)
 
     def log_terms(x: Floats) -> Floats:
         return _log_beta_binomial(kinds.right, kinds.size, *np.exp(x))
 
-    first = [np.log(start.a), np.log(start.b)] if isinstance(start, BetaDifficulty) else _moment_start(kinds, counts)
-    a, b = np.exp(maximise_in_box(log_terms, counts, first, [_SHAPE_BOUNDS] * 2)[0])
+    if isinstance(start, BetaDifficulty):
+        starts = [[np.log(start.a), np.log(start.b)]]
+    else:
+        starts = [[x + np.log(total) for x in _moment_start(kinds, counts)] for total in (1.0, 0.02, 300.0)]
+    best = max((maximise_in_box(log_terms, counts, s, [SHAPE_BOUNDS] * 2) for s in starts), key=lambda r: r[1])
+    a, b = np.exp(best[0])
     return BetaDifficulty(float(a), float(b))
 
 
@@ -261,7 +279,7 @@ def _fit_masses(kinds: Kinds, counts: Floats, start: Difficulty | None) -> BetaD
     else:
         base = _moment_start(kinds, counts)
         starts = [[*base, -4.0, -4.0], [base[0] + 1, base[1] + 1, -1.5, -1.5], [*base, -5.0, -1.0], [*base, -1.0, -5.0]]
-    bounds = [(np.log(0.02), _SHAPE_BOUNDS[1])] * 2 + [_LOGIT_BOUNDS] * 2
+    bounds = [(np.log(0.02), SHAPE_BOUNDS[1])] * 2 + [_LOGIT_BOUNDS] * 2
     best = max((maximise_in_box(log_terms, counts, s, bounds) for s in starts), key=lambda r: r[1])
     found = law(best[0])
     tiny = 2 * float(np.exp(_LOGIT_BOUNDS[0]))
@@ -329,9 +347,9 @@ def _on_grid(start: Difficulty | None, p: Floats, w: Floats | None) -> Floats | 
 def fit_share(family: str, kinds: Kinds, counts: Floats, start: Share | None = None) -> Share:
     """Fit the law of w by maximum likelihood on the largest wrong clusters; parameters as of :func:`fit_difficulty`.
 
-    Without a question that has two wrong answers there is nothing to fit: the share is borrowed (:func:`borrowed_share`).
+    With fewer than ``FEWEST_FOR_SHARE`` questions that have two wrong answers the share is borrowed (:func:`borrowed_share`).
     """
-    if not np.any(counts[kinds.wrong > 1] > 0):
+    if counts[kinds.wrong > 1].sum() < FEWEST_FOR_SHARE:
         return borrowed_share()
     if family == "fixed":
         grid = sine_grid(401)

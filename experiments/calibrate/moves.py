@@ -11,9 +11,9 @@ information set a move's law is the same whether or not the debate was allowed t
 needs no correction (a raw mean over them would).
 
 Answers are compared as clusters: all right answers are one. Of a wrong answer it is not known whether it is the question's
-misconception; the probability :math:`\pi` of that follows from the first answers: the largest wrong cluster of two or more is
-(shared equally among equals), else each of W different wrong answers is with probability w / (1 - w + W w). Wrong answers that come
-up later are strays.
+misconception; the probability :math:`\pi` of that follows from the first answers: the largest wrong cluster of two or more is (shared
+equally among equals), else each of W different wrong answers is with probability w / (1 - w + W w). What is left of 1 then falls on the
+wrong answers that come up later, by the same formula.
 """
 
 from __future__ import annotations
@@ -191,21 +191,23 @@ def _beliefs(debates: list[Debate], law: Law) -> list[_Belief]:
     kinds = Kinds(stacked[0], stacked[1], stacked[2], index.ravel())
     p, trap = posterior(law, kinds)
     beliefs = []
-    for clusters, kind in zip(wrong, kinds.of_question.tolist(), strict=True):
+    for debate, clusters, kind in zip(debates, wrong, kinds.of_question.tolist(), strict=True):
         share = float(trap[kind] / max(1.0 - p[kind], 1e-12))
-        beliefs.append(_Belief(float(p[kind]), float(trap[kind]), _suspicion(clusters, share)))
+        later = {a for answers in debate.values() for a in answers.values()} - {RIGHT, MISSING, *clusters}
+        beliefs.append(_Belief(float(p[kind]), float(trap[kind]), _suspicion(clusters, later, share)))
     return beliefs
 
 
-def _suspicion(clusters: Counter[int], w: float) -> dict[int, float]:
-    if not clusters:
-        return {}
-    top = max(clusters.values())
+def _suspicion(clusters: Counter[int], later: set[int], w: float) -> dict[int, float]:
+    """Probability that each wrong answer is the misconception, from first answers and from what came up later."""
+    top = max(clusters.values(), default=0)
     if top > 1:
         leaders = [answer for answer, count in clusters.items() if count == top]
         return dict.fromkeys(leaders, 1.0 / len(leaders))
-    chance = w / (1.0 - w + len(clusters) * w) if w > 0 else 0.0
-    return dict.fromkeys(clusters, chance)
+    among_first = w / max(1.0 - w + len(clusters) * w, 1e-12)
+    left = max(1.0 - len(clusters) * among_first, 0.0)
+    among_later = left * w / max(1.0 - w + len(later) * w, 1e-12)
+    return {**dict.fromkeys(clusters, among_first), **dict.fromkeys(later, among_later)}
 
 
 def _encode(seen: list[int], answer: int, belief: _Belief, width: int) -> tuple[float, ...]:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from scipy.special import gammaln, xlogy
 
 from .first_answers import FirstAnswers
+from .laws import Law, log_counts
 
 __all__ = ["curve_sizes", "own_accuracy", "own_shares", "predicted"]
 
@@ -34,35 +35,37 @@ Floats = npt.NDArray[np.float64]
 
 
 def curve_sizes(first: FirstAnswers) -> tuple[int, ...]:
-    """Panel sizes n at which accuracy is compared: 1, 3, 5, 10, 20, 40 and the number of answers that nearly all questions hold."""
-    most = int(np.quantile(first.size, 0.05, method="lower"))
+    """Panel sizes n at which accuracy is compared: 1, 3, 5, 10, 20, 40 and the median number of answers a question."""
+    most = int(np.median(first.size))
     return tuple(sorted({n for n in (1, 3, 5, 10, 20, 40) if n <= most} | {min(most, 100)}))
 
 
 @lru_cache(maxsize=64)
-def _winning(n: int) -> tuple[Floats, Floats, Floats]:
-    """Right and misconception counts (k, m) that can win, and log of (multinomial coefficient times probability of winning)."""
-    k, m = np.meshgrid(np.arange(n + 1.0), np.arange(n + 1.0), indexing="ij")
+def _chance(n: int) -> Floats:
+    """P(right wins) by (k right, m on the misconception), shape (n + 1, n + 1); 0 where k + m > n."""
+    k, m = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
     chance = np.where(k > m, 1.0, np.where(k == m, 0.5, 0.0))
     chance = np.where((k == 1) & (m <= 1), 1.0 / n, chance)
-    keep = (k >= 1) & (k + m <= n) & (chance > 0)
-    k, m, chance = k[keep], m[keep], chance[keep]
-    return k, m, gammaln(n + 1) - gammaln(k + 1) - gammaln(m + 1) - gammaln(n - k - m + 1) + np.log(chance)
+    return np.where((k >= 1) & (k + m <= n), chance, 0.0)
 
 
-def predicted(n: int, p: Floats, w: Floats, weight: Floats) -> float:
-    """P(a plurality of n answers is right) under a law with nodes (p, w) and weights.
+def predicted(n: int, law: Law) -> float:
+    """P(a plurality of n answers is right) under a law; exact.
 
-    Parameters
-    ----------
-    n : int
-        Number of answers.
-    p, w, weight : ndarray of float, shape (nodes,)
-        The law; exact where the nodes integrate polynomials of degree n.
+    Where w has a law of its own, the chances of k right answers and, given these, of m on the misconception multiply, each in closed form.
     """
-    k, m, log_coefficient = _winning(n)
-    terms = xlogy(k[:, None], p) + xlogy(m[:, None], (1 - p) * w) + xlogy((n - k - m)[:, None], (1 - p) * (1 - w))
-    return float(np.exp(log_coefficient[:, None] + terms).sum(axis=0) @ weight)
+    k, m = np.meshgrid(np.arange(n + 1), np.arange(n + 1), indexing="ij")
+    if law.misconception is not None:
+        of_k = np.exp(log_counts(law.difficulty, np.arange(n + 1), np.full(n + 1, n)))
+        inside = k + m <= n
+        of_m = np.where(inside, np.exp(log_counts(law.misconception, np.where(inside, m, 0), n - k)), 0.0)
+        return float(of_k @ (of_m * _chance(n)).sum(axis=1))
+    p, w, weight = law.nodes(0)
+    keep = _chance(n) > 0
+    k, m = k[keep][:, None], m[keep][:, None]
+    log = gammaln(n + 1) - gammaln(k + 1) - gammaln(m + 1) - gammaln(n - k - m + 1)
+    log = log + xlogy(k, p) + xlogy(m, (1 - p) * w) + xlogy(n - k - m, (1 - p) * (1 - w))
+    return float(_chance(n)[keep] @ np.exp(log) @ weight)
 
 
 def own_shares(first: FirstAnswers, n: int, abstentions_vote: bool = True) -> Floats:

@@ -20,6 +20,8 @@ Floats = npt.NDArray[np.float64]
 
 _MOST_STEPS = 200
 _DIFFERENCE = 1e-5
+_ARMIJO = 0.1
+"""Least share of the gain promised by the gradient that a step must keep (Armijo 1966)."""
 
 
 def maximise_in_box(
@@ -68,7 +70,7 @@ def maximise_in_box(
             moved[free] += np.linalg.solve(information + damping * _diagonal(information), gradient[free])
             moved = np.clip(moved, low, high)
             tried = float(counts @ log_terms(moved))
-            if tried > value:
+            if tried - value > _ARMIJO * float(gradient @ (moved - x)):
                 gain, x, value = tried - value, moved, tried
                 break
             damping *= 10

@@ -63,8 +63,7 @@ def _interval(value: float, drawn: list[float]) -> Estimate:
 def _figures(bare: Calibration, weight: Floats, population: Population) -> dict[str, float]:
     """Figures that get an interval, under a weight of each question."""
     law = Law(population.difficulty, population.misconception)
-    nodes = law.nodes(max(*bare.choice.sizes, 4))
-    p, _, mass = nodes
+    p, _, mass = law.nodes(2)
     mean = float(p @ mass)
     spread = mean * (1 - mean)
     figures = {
@@ -75,7 +74,7 @@ def _figures(bare: Calibration, weight: Floats, population: Population) -> dict[
     used = weight[bare.first.question]
     for n, shares in zip(bare.choice.sizes, bare.own, strict=True):
         held = np.isfinite(shares) & (used > 0)
-        figures[f"plurality_{n}"] = predicted(n, *nodes)
+        figures[f"plurality_{n}"] = predicted(n, law)
         figures[f"own_plurality_{n}"] = float(used[held] @ shares[held] / used[held].sum()) if held.any() else np.nan
     if bare.response:
         for key in bare.response.chosen.free:
