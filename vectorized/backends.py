@@ -1,0 +1,137 @@
+"""Where ranges of questions run: threads of this process, anything with a ``.map``, or Dask workers.
+
+All give the same counts in the same order, so a run cannot tell them apart. Pieces are taken from the iterator only as they are needed, a few ahead of the
+workers, so that neither the pieces nor their results pile up.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+from .run import Counts, Job, count_range
+from .tile import Tile
+
+__all__ = ["Backend", "Pool", "Threads", "Worked", "cores", "in_order", "work"]
+
+
+class Worked(NamedTuple):
+    """Counts of questions lo .. hi - 1, and how long they took a worker (s)."""
+
+    lo: int
+    hi: int
+    counts: Counts
+    seconds: float
+
+
+class Backend(Protocol):
+    """Runs the pieces of a job and gives their counts in order.
+
+    Attributes
+    ----------
+    workers : int
+        How many pieces run at once.
+    piece_seconds : float
+        How long a piece should take: short enough for Ctrl-C and progress, long enough to hide the cost of sending it.
+    """
+
+    workers: int
+    piece_seconds: float
+
+    def run(self, job: Job, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
+        """Run pieces (lo, hi) of a job; yields their counts in the order of the pieces."""
+        ...
+
+    def close(self) -> None:
+        """Give up what is still running."""
+        ...
+
+
+def work(job: Job, lo: int, hi: int, tile: Tile | None = None) -> Worked:
+    """Run one piece."""
+    start = time.perf_counter()
+    counts = count_range(job, lo, hi, tile)
+    return Worked(lo, hi, counts, time.perf_counter() - start)
+
+
+def in_order(submit: Callable[[int, int], Any], pieces: Iterable[tuple[int, int]], ahead: int) -> Iterator[Any]:
+    """Results of futures in the order of the pieces, with at most ``ahead`` of them under way."""
+    waiting: deque[Any] = deque()
+    try:
+        for lo, hi in pieces:
+            waiting.append(submit(lo, hi))
+            if len(waiting) >= ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Threads:
+    """Threads of this process; the kernels run without Python's lock."""
+
+    piece_seconds = 0.05
+
+    def __init__(self, count: int) -> None:
+        self.workers = count
+        self._executor = ThreadPoolExecutor(count, thread_name_prefix="adjourn")
+        self._room = threading.local()
+
+    def run(self, job: Job, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
+        """Run pieces; see :class:`Backend`."""
+        return in_order(lambda lo, hi: self._executor.submit(self._work, job, lo, hi), pieces, 2 * self.workers)
+
+    def _work(self, job: Job, lo: int, hi: int) -> Worked:
+        if getattr(self._room, "job", None) is not job:
+            self._room.job, self._room.tile = job, job.tile()
+        return work(job, lo, hi, self._room.tile)
+
+    def close(self) -> None:
+        """Drop what has not begun and wait for the rest (a fraction of a second)."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+class Pool:
+    """Anything with a ``.map`` that keeps order: ``multiprocessing.Pool``, an executor, MPI pools.
+
+    Parameters
+    ----------
+    pool
+        The object; it is the caller's to close.
+    """
+
+    piece_seconds = 0.5
+
+    def __init__(self, pool: Any) -> None:
+        self._map = pool.map
+        self.workers = 2 * cores()  # a pool does not say how many it has
+
+    def run(self, job: Job, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
+        """Run pieces; see :class:`Backend`."""
+        batch: list[tuple[Job, int, int]] = []
+        for lo, hi in pieces:
+            batch.append((job, lo, hi))
+            if len(batch) == self.workers:
+                yield from self._map(_work_of, batch)
+                batch = []
+        if batch:
+            yield from self._map(_work_of, batch)
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+def _work_of(piece: tuple[Job, int, int]) -> Worked:
+    return work(*piece)

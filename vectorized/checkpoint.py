@@ -1,0 +1,133 @@
+r"""A file from which a run goes on after Ctrl-C, a crash or ``kill -9``, to the same bits.
+
+It holds the counts of questions 0 .. done - 1 and a fingerprint of everything that they depend on: the plan (each number that the kernels read) and the seed.
+Threads, pieces, workers, precision and prices are not among it and may change. The file is written beside itself, synced and renamed over the old one, so at
+any moment either the old or the new one stands there whole; a checksum tells a damaged file, which is refused, never half-read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..model.errors import FileFormatError, InputError
+from .run import Counts, Job
+
+__all__ = ["Checkpoint", "fingerprint"]
+
+_FORMAT = "adjourn checkpoint 1"
+_LARGEST = 64 * 2**20
+
+
+def fingerprint(job: Job) -> str:
+    """Hash of all numbers that the counts of a job depend on."""
+    digest = hashlib.sha256()
+    for name, value in zip(job.plan._fields, job.plan, strict=True):
+        array = np.ascontiguousarray(value)
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(array.tobytes())
+    digest.update(f"seed {job.seed}".encode())
+    return digest.hexdigest()
+
+
+def _checksum(data: Mapping[str, Any]) -> str:
+    rest = {key: value for key, value in data.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint file of one job.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it need not exist yet.
+    job : Job
+        Whose counts it keeps.
+    about : mapping of str
+        What a person should know about the run (protocol, population); shown where the file is refused.
+    """
+
+    path: Path
+    job: Job
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    def load(self) -> tuple[Counts, int]:
+        """Counts and number of questions done; zeros where there is no file.
+
+        Raises
+        ------
+        FileFormatError
+            If the file is damaged, is no checkpoint, or belongs to another run.
+        """
+        if not self.path.exists():
+            return np.zeros(self.job.size, dtype=np.int64), 0
+        data = self._read()
+        if data["fingerprint"] != fingerprint(self.job):
+            told = ", ".join(f"{key} {value}" for key, value in {**data["about"], "seed": data["seed"]}.items())
+            raise FileFormatError(
+                self.path, f"this checkpoint belongs to another run ({told}), or to other parameters of it. Name another file, or delete this one."
+            )
+        counts = np.zeros(self.job.size, dtype=np.int64)
+        for index, count in data["counts"]:
+            counts[index] = count
+        return counts, int(data["done"])
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            if self.path.stat().st_size > _LARGEST:
+                raise ValueError
+            data = json.loads(self.path.read_text(encoding="utf-8"))
+            named = data["format"] == _FORMAT
+        except OSError as error:
+            raise FileFormatError(self.path, f"cannot be read ({error.strerror or error}).") from None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise FileFormatError(self.path, "no checkpoint, or a damaged one. It is left as it is; name another file, or delete it.") from None
+        if not named or data.get("checksum") != _checksum(data):
+            raise FileFormatError(self.path, "a damaged checkpoint: its checksum does not match. Delete it to start anew.")
+        return dict(data)
+
+    def save(self, counts: Counts, done: int) -> None:
+        """Replace the file by the counts of questions 0 .. done - 1.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        """
+        held = np.flatnonzero(counts)
+        data: dict[str, Any] = {
+            "format": _FORMAT,
+            "about": dict(self.about),
+            "seed": self.job.seed,
+            "fingerprint": fingerprint(self.job),
+            "done": int(done),
+            "counts": [[int(index), int(counts[index])] for index in held],
+        }
+        data["checksum"] = _checksum(data)
+        beside = self.path.with_name(self.path.name + ".part")
+        try:
+            with open(beside, "w", encoding="utf-8") as stream:
+                json.dump(data, stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(beside, self.path)
+            _sync_folder(self.path.parent)
+        except OSError as error:
+            raise InputError(f"cannot write the checkpoint {self.path}: {error.strerror or error}. Choose another place with --checkpoint.") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,90 @@
+"""Runs spread over Dask workers (the extra ``dask``): several processes of this machine, or many machines.
+
+A task is the pure function of (job, lo, hi), so that a worker that dies costs time and nothing else: the scheduler gives its task to another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..model.errors import AdjournError, InputError
+from .backends import Worked, in_order, work
+from .run import Job
+
+__all__ = ["Dask", "dask_local", "dask_scheduler"]
+
+_NO_DASK = 'this needs Dask; install it with: pip install "adjourn[dask]"'
+_PATIENCE = "15s"
+
+
+class Dask:
+    """A Dask client as a backend.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected; closed at the end.
+    cluster : distributed.LocalCluster, optional
+        Closed at the end too.
+    """
+
+    piece_seconds = 1.0
+
+    def __init__(self, client: Any, cluster: Any = None) -> None:
+        self._client = client
+        self._cluster = cluster
+        self.workers = max(1, sum(client.nthreads().values()))
+
+    def run(self, job: Job, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
+        """Run pieces; see :class:`.backends.Backend`."""
+        from distributed import KilledWorker
+
+        try:
+            yield from in_order(lambda lo, hi: self._client.submit(work, job, lo, hi, pure=False), pieces, 3 * self.workers)
+        except KilledWorker as error:
+            raise AdjournError(f"Dask gave up: the same task lost its worker again and again ({error}). Give the workers more memory.") from None
+
+    def close(self) -> None:
+        """Cancel what is still running and disconnect."""
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+
+def dask_scheduler(address: str) -> Dask:
+    """Connect to a running scheduler.
+
+    Raises
+    ------
+    InputError
+        If Dask is not installed, or no scheduler with workers answers there.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError(_NO_DASK) from None
+    try:
+        client = Client(address, timeout=_PATIENCE)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise InputError(f"no Dask scheduler at {address} ({type(error).__name__}). Give an address such as tcp://host:8786.") from None
+    if not client.nthreads():
+        client.close()
+        raise InputError(f"the Dask scheduler at {address} has no workers. Start some: dask worker {address}")
+    return Dask(client)
+
+
+def dask_local(workers: int) -> Dask:
+    """Start worker processes on this machine, one thread each.
+
+    Raises
+    ------
+    InputError
+        If Dask is not installed.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise InputError(_NO_DASK) from None
+    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
+    return Dask(Client(cluster), cluster)

@@ -1,0 +1,121 @@
+r"""Gates: from chains and signals to a tier.
+
+The risk is :math:`U = \max_k (w_h h(k) + w_d d(k)) + w_q q` and the tier is the number of bounds at most U. Signals are screened first (see :mod:`.plan`);
+they are evaluated, as in the reference engine, only where the screen leaves the tier open or where the riskiest step itself matters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..model.draws import Purpose
+from . import plan as codes
+from .jit import called, helper
+from .question import first_above, lookup, once, uniform
+from .tile import P, P_RIGHT, SIGNALS, TILE, W
+
+__all__ = ["faulty_step", "oracle_tier", "riskiest", "tier_by_risk", "visible_fault"]
+
+FAULTY_STEP = Purpose.FAULTY_STEP.value
+FAULT_SHOWS = Purpose.FAULT_SHOWS.value
+
+_SHIFT = np.uint32(32 - codes.SCREEN_BITS)
+_CELLS = 1 << codes.SCREEN_BITS
+_FAULTY = 2 * _CELLS
+_HIGH = (1 << 32) - 1
+_ORACLE_TIE = 1e-12
+
+
+@helper
+def faulty_step(plan: Any, tile: Any, i: int) -> int:
+    """Step of the error of a wrong candidate."""
+    return np.int64(once(tile, FAULTY_STEP, i) * plan.steps)
+
+
+@helper
+def visible_fault(plan: Any, tile: Any, i: int, candidate: int) -> int:
+    """Step whose signals are those of a faulty step; -1 if none shows."""
+    if candidate == 0:
+        return -1
+    if candidate == 1 and not once(tile, FAULT_SHOWS, i) < plan.visibility:
+        return -1
+    return faulty_step(plan, tile, i)
+
+
+@helper
+def _score(plan: Any, tile: Any, i: int, step: int, faulty: int) -> float:
+    """Weighted signals of a step, without its share of q."""
+    row = SIGNALS + 2 * step * TILE + i
+    u = uniform(tile.words[row])
+    if plan.black_box:
+        h = plan.variants_entropy[first_above(plan.variants_upto[faulty], u)]
+    else:
+        h = lookup(plan.h_table[faulty], u)
+    d = lookup(plan.d_table[faulty], uniform(tile.words[row + TILE]))
+    return plan.weight_h * h + plan.weight_d * d
+
+
+@called
+def riskiest(plan: Any, tile: Any, i: int, fault: int) -> Any:
+    """Highest score over the steps, and the first step that has it."""
+    top, where = -1.0, -1
+    for step in range(plan.steps):
+        score = _score(plan, tile, i, step, np.int64(step == fault))
+        if score > top:
+            top, where = score, step
+    return top, where
+
+
+@helper
+def _bounds_at_most(bounds: Any, risk: float) -> int:
+    tier = 0
+    for bound in bounds:
+        tier += bound <= risk
+    return tier
+
+
+@helper
+def tier_by_risk(plan: Any, tile: Any, i: int, fault: int, disagreement: float) -> int:
+    """Tier of a question; ``disagreement`` is weight_q q."""
+    both, high = np.int64(0), np.int64(0)
+    for step in range(plan.steps):
+        row = SIGNALS + 2 * step * TILE + i
+        table = _FAULTY if step == fault else 0
+        h = plan.screen[table + np.int64(tile.words[row] >> _SHIFT)]
+        d = plan.screen[table + _CELLS + np.int64(tile.words[row + TILE] >> _SHIFT)]
+        both = max(both, h + d)
+        high = max(high, (h + d) & _HIGH)
+    tier = _bounds_at_most(plan.bounds, (both >> 32) * codes.SCREEN_UNIT + disagreement)
+    if tier == _bounds_at_most(plan.bounds, high * codes.SCREEN_UNIT + disagreement):
+        return tier
+    return _bounds_at_most(plan.bounds, riskiest(plan, tile, i, fault)[0] + disagreement)
+
+
+@helper
+def _power(x: float, exponent: int) -> float:
+    value = 1.0
+    for _ in range(exponent):
+        value *= x
+    return value
+
+
+@called
+def oracle_tier(plan: Any, tile: Any, i: int) -> int:
+    """Cheapest tier within rounding of the highest P(right | p, w)."""
+    p, w = tile.numbers[P + i], tile.numbers[W + i]
+    best = 0.0
+    for t in range(plan.oracle_coefficients.shape[0]):
+        total = 0.0
+        for e in range(plan.oracle_exponents.shape[0]):
+            right = _power(p, plan.oracle_exponents[e, 0])
+            shared = _power((1 - p) * w, plan.oracle_exponents[e, 1])
+            stray = _power((1 - p) * (1 - w), plan.oracle_exponents[e, 2])
+            total += plan.oracle_coefficients[t, e] * (right * shared * stray)
+        tile.numbers[P_RIGHT + t] = total
+        best = max(best, total)
+    tier = 0
+    while tile.numbers[P_RIGHT + tier] < best - _ORACLE_TIE:
+        tier += 1
+    return tier

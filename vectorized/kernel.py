@@ -1,0 +1,140 @@
+r"""The kernel: questions by the tile, from counters to points of the outcome lattice.
+
+A tile of questions is drawn first, in loops without branches over all its questions: the numbers that every question reads (difficulty, chains, signals),
+p and w, the kinds of the chains' answers. Then each question is played: candidate, tier, debate, decision; what only some questions read is drawn there.
+
+:func:`play_range` counts outcomes: a pure function of (plan, key, first, count) that adds integers to ``counts``, so neither the size of the ranges, nor
+their order, nor the thread, process or machine that runs them can change a bit of the sum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..model.draws import Purpose
+from ..model.outcomes import REASONS
+from ..model.protocol import TARGETS
+from ..model.stopping import StopReason
+from . import plan as codes
+from .debate import hold_debate
+from .gate import faulty_step, oracle_tier, riskiest, tier_by_risk, visible_fault
+from .jit import entry, helper
+from .philox import fill_tile
+from .question import classify, count_kinds, draw_difficulty, first_above, once, plurality, sample_until_stop, uniform
+from .tile import ANSWERS, ONCE, RIGHT, SHARED, SIGNALS, TILE
+
+__all__ = ["play_range"]
+
+SAMPLE_LIMIT = REASONS.index(StopReason.SAMPLE_LIMIT)
+SAMPLING_STOP = REASONS.index(StopReason.SAMPLING_STOP)
+CONFIDENT = REASONS.index(StopReason.CONFIDENT)
+RISKIEST = TARGETS.index("riskiest")
+
+_ANSWER = Purpose.ANSWER.value
+_SIGNAL = Purpose.SIGNAL.value
+_CONFIDENCE = Purpose.CONFIDENCE.value
+_TARGET_STEP = Purpose.TARGET_STEP.value
+
+
+@helper
+def draw_tile(plan: Any, tile: Any, first: int, k0: Any, k1: Any) -> None:
+    """Draw what every question of a tile reads."""
+    fill_tile(tile.words, ONCE, first, 0, 0, k0, k1)
+    if plan.gate != codes.NO_DEBATE:
+        fill_tile(tile.words, ONCE + 4 * TILE, first, 0, 1, k0, k1)
+    draw_difficulty(plan, tile)
+    begin = 0 if plan.sampling == codes.NO_STOP else plan.chains
+    for slot in range(begin, plan.samples):
+        if slot == begin or slot & 3 == 0:
+            fill_tile(tile.words, ANSWERS, first, _ANSWER, slot >> 2, k0, k1)
+        classify(tile, slot)
+    if plan.sampling == codes.NO_STOP:
+        count_kinds(tile, plan.chains)
+    if plan.gate == codes.UNCERTAINTY or (plan.focus_matters and plan.target == RISKIEST):
+        for block in range((plan.steps + 1) >> 1):
+            fill_tile(tile.words, SIGNALS + 4 * TILE * block, first, _SIGNAL, block, k0, k1)
+    if plan.gate == codes.CONFIDENCE:
+        fill_tile(tile.words, ANSWERS, first, _CONFIDENCE, 0, k0, k1)
+
+
+@helper
+def choose_tier(plan: Any, tile: Any, i: int, drawn: int, candidate: int) -> int:
+    """Tier of a question; -1 without a debate."""
+    if plan.gate == codes.NO_DEBATE:
+        return -1
+    if plan.gate == codes.UNCERTAINTY:
+        dominant = max(tile.integers[RIGHT + i], tile.integers[SHARED + i], 1)
+        disagreement = plan.weight_q * ((drawn - dominant) / drawn)
+        return tier_by_risk(plan, tile, i, visible_fault(plan, tile, i, candidate), disagreement)
+    if plan.gate == codes.ORACLE:
+        return oracle_tier(plan, tile, i)
+    if plan.gate == codes.CONFIDENCE:
+        confidence = 1 + first_above(plan.confidence_upto[np.int64(candidate == 0)], uniform(tile.words[ANSWERS + i]))
+        return 0 if confidence < plan.threshold else -1
+    return 0
+
+
+@helper
+def is_focused(plan: Any, tile: Any, i: int, candidate: int) -> int:
+    """1 if the rebuttal is focused on the step where a wrong candidate has its error, and that matters."""
+    if not plan.focus_matters or candidate == 0:
+        return 0
+    if plan.target == RISKIEST:
+        target = riskiest(plan, tile, i, visible_fault(plan, tile, i, candidate))[1]
+    else:
+        target = np.int64(once(tile, _TARGET_STEP, i) * plan.steps)
+    return np.int64(target == faulty_step(plan, tile, i))
+
+
+@helper
+def play(plan: Any, tile: Any, i: int, question: int, k0: Any, k1: Any) -> Any:
+    """One question of a tile: candidate, answer and point of the outcome lattice."""
+    drawn, candidate = plan.chains, -1
+    if plan.sampling != codes.NO_STOP:
+        drawn = sample_until_stop(plan, tile, i, question, k0, k1)
+    if drawn > 0:
+        candidate = plurality(tile, i, drawn)
+    tier = choose_tier(plan, tile, i, drawn, candidate)
+    if tier >= 0:
+        focused = is_focused(plan, tile, i, candidate)
+        candidate, answer, rounds, reason = hold_debate(plan, tile, i, question, tier, focused, drawn, candidate, k0, k1)
+    else:
+        answer, rounds, reason = candidate, 0, CONFIDENT if plan.gate == codes.CONFIDENCE else SAMPLE_LIMIT
+        if drawn < plan.chains:
+            reason = SAMPLING_STOP
+    index = (drawn * plan.shape[1] + tier + 1) * plan.shape[2] + rounds
+    index = ((index * plan.shape[3] + reason) * 2 + np.int64(candidate == 0)) * 2 + np.int64(answer == 0)
+    return candidate, answer, index
+
+
+@entry
+def play_range(plan: Any, tile: Any, k0: Any, k1: Any, first: int, count: int, counts: Any, paths: Any) -> None:
+    """Play questions first .. first + count - 1.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to run.
+    tile : Tile
+        Working memory of this thread.
+    k0, k1 : uint32
+        Key.
+    first, count : int
+        Range of questions.
+    counts : ndarray of int64, shape (lattice size,)
+        Outcomes are added to it.
+    paths : ndarray of int64, shape (3, count) or (3, 0)
+        Gets lattice point, candidate and answer of each question, where it has room.
+    """
+    wanted = paths.shape[1] > 0
+    for start in range(0, count, TILE):
+        draw_tile(plan, tile, first + start, k0, k1)
+        for i in range(min(TILE, count - start)):
+            candidate, answer, index = play(plan, tile, i, first + start + i, k0, k1)
+            counts[index] += 1
+            if wanted:
+                paths[0, start + i] = index
+                paths[1, start + i] = candidate
+                paths[2, start + i] = answer

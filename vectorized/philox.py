@@ -1,0 +1,70 @@
+r"""Philox4x32-10 for the kernels (Salmon, Moraes, Dror and Shaw 2011); the counters are those of :mod:`adjourn.model.draws`.
+
+Ten rounds on a counter of four 32-bit words, with two multipliers M and two Weyl constants W added to the key after each round:
+
+.. math:: (c_0, c_1, c_2, c_3) \mapsto (hi(M_1 c_2) \oplus c_1 \oplus k_0,\ lo(M_1 c_2),\ hi(M_0 c_0) \oplus c_3 \oplus k_1,\ lo(M_0 c_0)).
+
+Blocks are made many at a time, in loops without branches that the compiler turns into vector instructions: one lane a question
+(:func:`fill_tile`) or one lane a block of the same question (:func:`fill_question`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .jit import called, helper
+from .tile import COLUMNS, TILE
+
+__all__ = ["fill_question", "fill_tile", "philox4x32"]
+
+_M0 = np.uint64(0xD2511F53)
+_M1 = np.uint64(0xCD9E8D57)
+_W0 = np.uint32(0x9E3779B9)
+_W1 = np.uint32(0xBB67AE85)
+_HIGH = np.uint64(32)
+
+
+@helper
+def philox4x32(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
+    """One block: four 32-bit words; all arguments are uint32."""
+    for _ in range(10):
+        product_0 = _M0 * np.uint64(c0)
+        product_1 = _M1 * np.uint64(c2)
+        c0, c1, c2, c3 = (
+            np.uint32(product_1 >> _HIGH) ^ c1 ^ k0,
+            np.uint32(product_1),
+            np.uint32(product_0 >> _HIGH) ^ c3 ^ k1,
+            np.uint32(product_0),
+        )
+        k0 = np.uint32(k0 + _W0)
+        k1 = np.uint32(k1 + _W1)
+    return c0, c1, c2, c3
+
+
+@called
+def fill_tile(words: Any, offset: int, first: int, place: int, block: int, k0: Any, k1: Any) -> None:
+    """Block ``block`` of counter word ``place`` for the TILE questions from ``first``, into four rows of ``words`` from ``offset``."""
+    row_1, row_2, row_3 = offset + TILE, offset + 2 * TILE, offset + 3 * TILE
+    for i in range(TILE):
+        question = np.uint64(first + i)
+        x0, x1, x2, x3 = philox4x32(np.uint32(question), np.uint32(question >> _HIGH), np.uint32(place), np.uint32(block), k0, k1)
+        words[offset + i] = x0
+        words[row_1 + i] = x1
+        words[row_2 + i] = x2
+        words[row_3 + i] = x3
+
+
+@called
+def fill_question(lanes: Any, offset: int, question: int, place: int, blocks: Any, start: int, count: int, k0: Any, k1: Any) -> None:
+    """Blocks blocks[start .. start + count - 1] of one question, into four rows of ``lanes`` from ``offset``."""
+    row_1, row_2, row_3 = offset + COLUMNS, offset + 2 * COLUMNS, offset + 3 * COLUMNS
+    low = np.uint32(np.uint64(question))
+    high = np.uint32(np.uint64(question) >> _HIGH)
+    for i in range(count):
+        x0, x1, x2, x3 = philox4x32(low, high, np.uint32(place), np.uint32(blocks[start + i]), k0, k1)
+        lanes[offset + i] = x0
+        lanes[row_1 + i] = x1
+        lanes[row_2 + i] = x2
+        lanes[row_3 + i] = x3
