@@ -13,7 +13,7 @@ from .responses import FEWEST_MOVES, ResponseFit
 
 __all__ = ["BORROWED_RESPONSE", "FEW_QUESTIONS", "caveats"]
 
-BORROWED_RESPONSE = "Adjourn's default Copying rule, a hand fit to 7,635 moves of three-agent debates of other models over seven tasks"
+BORROWED_RESPONSE = "Adjourn's default Copying rule, fitted to 7,635 published moves of three-agent debates of other models"
 
 FEW_QUESTIONS = 30
 _FEW_INFORMED = 10

@@ -31,6 +31,9 @@ Floats = npt.NDArray[np.float64]
 NEARLY_ALL = 0.9
 """Share of questions that must hold a prefix of agents for it to be used."""
 
+_COMPARABLE = 3
+"""More agents than this times the answers of a question: then the questions do not share agents."""
+
 _Z = 3.0
 """Standard errors at which ending there is taken to depend on the answers (two-sided false-alarm rate .0027 for each length)."""
 
@@ -94,8 +97,9 @@ def first_answers(log: ReasoningLog) -> FirstAnswers:
     """
     first = log.rounds[0]
     rows = np.flatnonzero(log.round == first)
-    held = np.full((len(log.questions), len(log.agents)), -1, dtype=np.int64)
-    held[log.question[rows], log.agent[rows]] = rows
+    place, agents = _places(log, rows)
+    held = np.full((len(log.questions), len(agents)), -1, dtype=np.int64)
+    held[log.question[rows], place] = rows
     present = held >= 0
     keep = np.asarray(present.any(axis=1))
     prefix = 0
@@ -105,7 +109,18 @@ def first_answers(log: ReasoningLog) -> FirstAnswers:
         held = np.where(np.arange(held.shape[1]) < prefix, held, -1)
     if not keep.any():
         raise FileFormatError(log.path, f"no question has answers of its first agents in round {first}, the first of the log.")
-    return _tally(log, first, held, keep, log.agents[:prefix])
+    return _tally(log, first, held, keep, agents[:prefix])
+
+
+def _places(log: ReasoningLog, rows: Ints) -> tuple[Ints, tuple[str, ...]]:
+    """Column of each row's agent, and the columns' names: agents, or places within a question where each question has agents of its own."""
+    order = np.lexsort((log.agent[rows], log.question[rows]))
+    _, first, size = np.unique(log.question[rows][order], return_index=True, return_counts=True)
+    if len(log.agents) <= _COMPARABLE * size.max():
+        return log.agent[rows], log.agents
+    place = np.empty(len(rows), dtype=np.int64)
+    place[order] = np.arange(len(rows)) - np.repeat(first, size)
+    return place, tuple(f"number {k + 1} of a question" for k in range(int(size.max())))
 
 
 def _dominant_shares(log: ReasoningLog, held: Ints) -> Floats:

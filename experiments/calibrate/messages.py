@@ -111,7 +111,7 @@ def _overhead(log: ReasoningLog, tokens: Tokens) -> float:
     second = _stated(log.prompt_tokens, log.round == log.rounds[1])
     if len(second) < FEWEST:
         return tokens.overhead
-    agents = np.bincount(log.question[log.round == log.rounds[0]]).max()
+    agents = np.bincount(log.question[log.round == log.rounds[1]]).max()
     rest = float(second.mean()) - tokens.question - agents * tokens.solver
     return rest if rest >= 0 else tokens.overhead
 

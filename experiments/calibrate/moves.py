@@ -4,11 +4,12 @@ A move of agent i in round r is read with its information set: its own answer of
 see. In *simultaneous* rounds these are the peers' answers of round r - 1. In *sequential* rounds agent i has seen the new answers
 of the agents before it and the old answers of those after it (a peer that is not asked in round r shows its old answer in both).
 
-A question's panel is taken to be agents without gaps in their numbers, up to the highest of the question (where agents have names:
-all that the question shows). A move is left out, and counted, where anything it needs is missing: its own old or new answer, a
-peer's answer, or peers. Stopping early decides which moves exist, by answers that the agents had already seen; given its
-information set a move's law is the same whether or not the debate was allowed to go on. So the likelihood of the moves that exist
-needs no correction (a raw mean over them would).
+A question's panel is taken to be agents without gaps in their numbers, up to the highest that speaks (where agents have names: all
+that speak). Round 0 may hold more independent samples than there are agents, so in simultaneous rounds only who speaks in a later
+round is of the panel. A move is left out, and counted, where anything it needs is missing: its own old or new answer, a peer's
+answer, or peers. Stopping early decides which moves exist, by answers that the agents had already seen; given its information set a
+move's law is the same whether or not the debate was allowed to go on. So the likelihood of the moves that exist needs no correction
+(a raw mean over them would).
 
 Answers are compared as clusters: all right answers are one. Of a wrong answer it is not known whether it is the question's
 misconception; the probability :math:`\pi` of that follows from the first answers: the largest wrong cluster of two or more is (shared
@@ -97,6 +98,8 @@ class Moves:
         return np.asarray(np.where(self.right, np.maximum(self.peers, 0), 0).sum(axis=1))
 
 
+_NOBODY = -1
+
 Debate = dict[int, dict[int, int]]
 """Round to agent to cluster label."""
 
@@ -116,12 +119,11 @@ def gather(log: ReasoningLog, law: Law, order: Order) -> Moves:
     left_out: Counter[str] = Counter()
     states: list[tuple[float, ...]] = []
     places: list[tuple[int, int, int]] = []
-    numbered = all(name.isdecimal() for name in log.agents)
     debates = [debate if len(debate) > 1 else {} for debate in _debates(log)]
-    width = max((len(_panel(d, log, numbered)) for d in debates if d), default=1)
+    width = max((len(_panel(d, log, order)) for d in debates if d), default=1)
     beliefs = _beliefs(debates, law)
     for question, debate in enumerate(debates):
-        panel = _panel(debate, log, numbered)
+        panel = _panel(debate, log, order)
         for round_ in sorted(debate)[1:]:
             for agent, answer in sorted(debate[round_].items()):
                 seen = _information(debate, round_, agent, panel, order, answer)
@@ -141,14 +143,15 @@ def _debates(log: ReasoningLog) -> list[Debate]:
     return debates
 
 
-def _panel(debate: Debate, log: ReasoningLog, numbered: bool) -> tuple[int, ...]:
-    seen = {agent for answers in debate.values() for agent in answers}
-    if not seen or not numbered:
+def _panel(debate: Debate, log: ReasoningLog, order: Order) -> tuple[int, ...]:
+    """Codes of the agents of a question; a gap in their numbers stands as one agent that never speaks."""
+    counted = [answers for round_, answers in debate.items() if round_ > 0 or order == "sequential"]
+    seen = {agent for answers in counted for agent in answers}
+    if not seen or not log.numbered:
         return tuple(sorted(seen))
-    codes = {int(name): code for code, name in enumerate(log.agents)}
-    lowest, highest = int(log.agents[0]), max(int(log.agents[code]) for code in seen)
-    absent = [-1 - number for number in range(lowest, highest + 1) if number not in codes]
-    return (*(code for number, code in codes.items() if number <= highest), *absent[:1])
+    highest = max(seen)
+    is_gap = int(log.agents[highest]) - int(log.agents[0]) != highest
+    return (*range(highest + 1), *((_NOBODY,) if is_gap else ()))
 
 
 def _information(debate: Debate, round_: int, agent: int, panel: tuple[int, ...], order: Order, answer: int) -> list[int] | str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, cast
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from ...model import InputError, ParameterError
 from ...model.response import RULES
 from ..calibrate import Calibration
 from ..calibrate import calibrate as fit
-from ..console import emit, progress, warn, write_text
+from ..console import emit, format_estimate, progress, warn, write_text
 from ..logs import ReasoningLog, read_log, read_mapping
 from ..options import JsonFlag, Seed
 
@@ -22,11 +23,15 @@ _MOST_DRAWS = 100_000
 
 def calibrate(
     log: Annotated[Path, typer.Argument(help="CSV or JSON Lines, one row a message.")],
-    mapping: Annotated[list[str] | None, typer.Option("--map", help="ours=theirs: the file's name of a column. Repeat for more.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the population here (TOML; the whole report where it ends in .json).")] = None,
+    mapping: Annotated[
+        list[str] | None, typer.Option("--map", help="ours=theirs: the file's name of a column. Repeat for more.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the population here (TOML); the whole report where it ends in .json.", show_default=False)
+    ] = None,
     order: Annotated[str, typer.Option(help="Order of speaking in later rounds: auto, simultaneous, sequential.")] = "auto",
     rule: Annotated[str, typer.Option(help="Response rule to take: auto (lowest AIC), " + ", ".join(RULES) + ".")] = "auto",
-    draws: Annotated[int, typer.Option(help="Bootstrap draws behind the intervals.")] = 200,
+    draws: Annotated[int, typer.Option(help="Bootstrap draws behind the intervals; 0 leaves them out.")] = 200,
     seed: Seed = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -35,29 +40,80 @@ def calibrate(
         raise ParameterError("--order", order, "one of " + ", ".join(ORDERS))
     if rule != "auto" and rule not in RULES:
         raise ParameterError("--rule", rule, "one of auto, " + ", ".join(RULES))
-    if not 1 <= draws <= _MOST_DRAWS:
-        raise ParameterError("--draws", draws, f"an integer from 1 to {_MOST_DRAWS}")
+    if not 0 <= draws <= _MOST_DRAWS:
+        raise ParameterError("--draws", draws, f"an integer from 0 to {_MOST_DRAWS}")
     read = read_log(log, read_mapping(mapping))
     if not isinstance(read, ReasoningLog):
         raise InputError(f"{log}: this is a log of judges; calibrate fits logs of reasoning debates.")
+    order_word = cast(Literal["auto", "simultaneous", "sequential"], order)
     with progress("bootstrap", draws) as advance:
-        found = fit(read, order=order, rule=rule, draws=draws, seed=seed, advance=advance)  # type: ignore[arg-type]
+        found = fit(read, order=order_word, rule=rule, draws=draws, seed=seed, advance=advance)
     for note in found.warnings:
         warn(note)
     as_report = out is not None and out.suffix.lower() == ".json"
-    emit(found.to_json(), as_json=as_json, out=out if as_report else None, show=lambda screen: _show(found, out, screen))
     if out is not None and not as_report:
         write_text(out, found.population.to_toml())
+    emit(found.to_json(), as_json=as_json, out=out if as_report else None, show=lambda screen: _show(found, out, screen))
 
 
 def _show(found: Calibration, out: Path | None, screen: Console) -> None:
     for paragraph in found.report:
         screen.print(paragraph, markup=False)
         screen.print()
+    for table in (_curve(found), _families(found), _cells(found)):
+        if table is not None:
+            screen.print(table)
+            screen.print()
     if out is None:
         screen.print("Nothing was written; --out FILE.toml writes the population, which every command accepts.", markup=False)
     else:
         screen.print(f"Written to {out}.", markup=False)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
+    return table
+
+
+def _curve(found: Calibration) -> Table:
+    table = _table("Accuracy of a plurality of n answers (share of questions)", "n", "fitted", "95 %", "own", "95 %", "miss, points")
+    for n, miss in zip(found.choice.sizes, found.choice.chosen.misses, strict=True):
+        cells = [*format_estimate(found.intervals[f"plurality_{n}"]), *format_estimate(found.intervals[f"own_plurality_{n}"])]
+        table.add_row(str(n), *cells, f"{100 * miss:+.2f}")
+    return table
+
+
+def _families(found: Calibration) -> Table | None:
+    if len(found.choice.scores) < 2:
+        return None
+    table = _table("Laws compared", "family", "held-out log-likelihood, nats/question", "behind the best", "largest miss, points", "")
+    for score in found.choice.scores:
+        table.add_row(
+            score.family.name,
+            f"{score.held_out:.4f}",
+            f"{score.behind:.4f} ± {score.behind_error:.4f}",
+            f"{100 * max(score.misses, key=abs):+.2f}",
+            "chosen" if score is found.choice.chosen else "",
+        )
+    return table
+
+
+def _cells(found: Calibration) -> Table | None:
+    if found.response is None:
+        return None
+    table = _table("P(next answer right), observed and fitted", "own answer", "right peers", "moves", "observed", "fitted", "miss, points")
+    for cell in found.response.cells:
+        table.add_row(
+            "right" if cell.own_right else "wrong",
+            f"{cell.right_peers} of {cell.agents - 1}",
+            str(cell.moves),
+            f"{cell.observed:.3f}",
+            f"{cell.predicted:.3f}",
+            f"{100 * (cell.predicted - cell.observed):+.1f}",
+        )
+    return table
 
 
 def register(app: typer.Typer) -> None:

@@ -30,6 +30,8 @@ class ReasoningLog:
         File that was read.
     questions, agents, answers, models : tuple of str
         What the codes stand for. Agents are sorted (by number where all are numbers), questions stand in order of first appearance.
+    numbered : bool
+        Whether all agents are whole numbers.
     question, round, agent : ndarray of int, shape (messages,)
         Codes of the question and agent; the round as logged.
     answer : ndarray of int, shape (messages,)
@@ -53,6 +55,7 @@ class ReasoningLog:
     agents: tuple[str, ...]
     answers: tuple[str, ...]
     models: tuple[str, ...]
+    numbered: bool
     question: Ints
     round: Ints
     agent: Ints

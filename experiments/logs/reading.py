@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...model.errors import ParameterError
+from ...model.errors import FileFormatError, ParameterError
 from .columns import JudgeLog, ReasoningLog
 from .judging import JUDGING, JudgeRows
 from .reasoning import REASONING, ReasoningRows
@@ -79,7 +79,11 @@ def _names(table: Table, mapping: Mapping[str, str]) -> dict[str, str]:
         if theirs not in table.columns:
             raise ParameterError("--map", f"{ours}={theirs}", f"a column of {table.path} on the right: " + ", ".join(table.columns))
     names = {name: name for name in known if name in table.columns and name not in mapping}
-    return {**names, **mapping}
+    names.update(mapping)
+    for theirs in names.values():
+        if table.columns.count(theirs) > 1:
+            raise FileFormatError(table.path, f"two columns are called {theirs!r}; rename or remove one.", 1)
+    return names
 
 
 def _family(names: Mapping[str, str]) -> type[ReasoningRows] | type[JudgeRows]:

@@ -10,7 +10,7 @@ import numpy as np
 from ...model.errors import FileFormatError
 from .columns import MISSING, Bools, Ints, ReasoningLog
 from .rows import Table
-from .values import Codes, Record, refuse_missing_columns
+from .values import Codes, Record, is_number, refuse_missing_columns
 
 __all__ = ["REASONING", "ReasoningRows"]
 
@@ -127,7 +127,8 @@ class ReasoningRows:
         """
         if not self.whole:
             raise FileFormatError(self.path, "the file has a header but no rows; a log has one row a message.", 1)
-        agents = sorted(self.agents, key=_by_number if all(a.isdecimal() for a in self.agents) else str)
+        numbered = all(map(is_number, self.agents))
+        agents = sorted(self.agents, key=int if numbered else None)
         rank = np.empty(len(agents), dtype=np.int64)
         rank[[self.agents[name] for name in agents]] = np.arange(len(agents))
         question, round_, agent, answer, right, model, line = (np.array(column) for column in zip(*self.whole, strict=True))
@@ -136,6 +137,7 @@ class ReasoningRows:
             path=str(self.path),
             questions=tuple(self.questions),
             agents=tuple(agents),
+            numbered=numbered,
             answers=tuple(self.answers),
             models=tuple(self.models),
             question=question,
@@ -173,8 +175,4 @@ class ReasoningRows:
 def _agent(record: Record) -> str:
     name = record.required("agent")
     whole, _, decimals = name.partition(".")
-    return str(int(whole)) if whole.isdecimal() and not decimals.strip("0") else name
-
-
-def _by_number(name: str) -> tuple[int, str]:
-    return int(name), name
+    return str(int(whole)) if is_number(whole) and not decimals.strip("0") else name

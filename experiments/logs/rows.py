@@ -110,7 +110,8 @@ def _refuse_other_kinds(path: Path, head: bytes) -> None:
     zeros = head.count(0)
     if zeros:
         line = head[: head.index(0)].count(b"\n") + 1
-        wide = zeros >= len(head) // 3 and head.count(0, 0, 64) >= min(len(head), 64) // 3 and head.strip(b"\x00")
+        odd, even = head[1::2].count(0), head[::2].count(0)
+        wide = max(odd, even) > 0.7 * len(head) / 2 and min(odd, even) < 0.6 * len(head) / 2
         kind = "UTF-16 or UTF-32 without a byte-order mark; save it as UTF-8" if wide else "binary data (it holds zero bytes), not text"
         raise FileFormatError(path, f"the file is {kind}.", line)
 
@@ -151,9 +152,6 @@ def _csv_table(path: Path, lines: Iterator[tuple[int, str]]) -> Table:
     number, header = next(records)
     names = tuple(name.strip() for name in header)
     _refuse_other_delimiters(path, number, names)
-    for name in names:
-        if name and names.count(name) > 1:
-            raise FileFormatError(path, f"two columns are called {name!r}; rename or remove one.", number)
     return Table(path, names, False, _csv_rows(path, names, records))
 
 
@@ -233,7 +231,7 @@ def _json_value(path: Path, number: int, text: str) -> Any:
         return dict(pairs)
 
     try:
-        return json.loads(text, object_pairs_hook=unique)
+        return json.loads(text.rstrip(), object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         raise FileFormatError(
             path, f"not valid JSON ({error.msg}); JSON Lines holds one whole object a line.", number, error.colno

@@ -11,12 +11,17 @@ from typing import Any
 from ...model.errors import FileFormatError
 from .rows import Table
 
-__all__ = ["Codes", "Record", "refuse_missing_columns"]
+__all__ = ["Codes", "Record", "is_number", "refuse_missing_columns"]
 
 _MISSING = {"", "nan", "null", "<na>", "#n/a", "n/a"}
 _TRUE = {"1", "1.0", "true", "t", "yes", "y", "right", "correct"}
 _FALSE = {"0", "0.0", "false", "f", "no", "n", "wrong", "incorrect"}
 _LARGEST = 1e15
+
+
+def is_number(name: str) -> bool:
+    """Whether a name is a whole number (of at most 18 digits, which a computer counts with)."""
+    return name.isascii() and name.isdecimal() and len(name) <= 18
 
 
 class Codes(dict[str, int]):
@@ -53,7 +58,7 @@ class Record:
     def error(self, name: str, problem: str) -> FileFormatError:
         """Return the error of a value, naming the file's column."""
         raw = self._row.get(self._names.get(name, name))
-        shown = "" if raw is None else f" = {str(raw)[:60]!r}"
+        shown = "" if raw is None or not str(raw).strip() else f" = {str(raw)[:60]!r}"
         return FileFormatError(self.path, f"{self._names.get(name, name)}{shown} {problem}", self.line)
 
     def text(self, name: str) -> str | None:
