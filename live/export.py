@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .ledger import Ledger
+from .text import one_line
 
 __all__ = ["COLUMNS", "JUDGE_COLUMNS", "log_rows", "log_text"]
 
 COLUMNS = ("question_id", "round", "agent", "answer", "gold", "correct", "confidence", "prompt_tokens", "completion_tokens", "model")
 JUDGE_COLUMNS = ("item_id", "judge", "order", "round", "score_a", "score_b", "verdict", "label", "prompt_tokens", "completion_tokens")
+
+_NO_NAME = re.compile(r"^[^A-Za-z0-9]+|[^A-Za-z0-9._:/@ -]")
+_LONGEST_NAME = 100
 
 
 def log_text(ledger: Ledger, run_id: str, family: str) -> str:
@@ -41,10 +46,10 @@ def log_rows(ledger: Ledger, run_id: str, family: str) -> Iterator[dict[str, Any
 
 def _reasoning_rows(question_id: str, audit: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     gold = audit["gold"]
-    candidate = [row["label"] for row in audit["chains"]].index(audit["candidate"]) if audit["chains"] else 0
-    order = [candidate, *(i for i in range(len(audit["chains"])) if i != candidate)]
-    for agent, index in enumerate(order):
-        yield _row(question_id, 0, agent, audit["chains"][index], gold)
+    chains = audit["chains"]
+    first = next((index for index, row in enumerate(chains) if row["label"] == audit["candidate"]), 0)
+    for agent, row in enumerate([*chains[first : first + 1], *chains[:first], *chains[first + 1 :]]):
+        yield _row(question_id, 0, agent, row, gold)
     for place, row in audit["said"].items():
         round_, agent = place.split("/")
         yield _row(question_id, int(round_), int(agent), row, gold)
@@ -52,8 +57,15 @@ def _reasoning_rows(question_id: str, audit: Mapping[str, Any]) -> Iterator[dict
 
 def _row(question_id: str, round_: int, agent: int, row: Mapping[str, Any], gold: str) -> dict[str, Any]:
     answered = isinstance(row["label"], str)
-    values = {"question_id": question_id, "round": round_, "agent": agent, "answer": row["label"] if answered else "", "gold": gold}
+    values: dict[str, Any] = {
+        "question_id": one_line(question_id),
+        "round": round_,
+        "agent": agent,
+        "answer": row["label"] if answered else "",
+        "gold": gold,
+    }
     if gold:
         values["correct"] = int(answered and row["label"] == gold)
-    values |= {name: row.get(name) for name in ("confidence", "prompt_tokens", "completion_tokens", "model")}
+    values |= {name: row[name] for name in ("confidence", "prompt_tokens", "completion_tokens")}
+    values["model"] = _NO_NAME.sub("", row["model"])[:_LONGEST_NAME]
     return {name: "" if value is None else value for name, value in values.items()}

@@ -131,7 +131,7 @@ def _show(report: dict[str, Any], screen: Console) -> None:
     if report["predicted_vs_actual"]:
         screen.print(comparison_table(report["predicted_vs_actual"]))
     for problem in report["problems"]:
-        screen.print(f"problem: {problem}")
+        screen.print(f"problem: {problem}", markup=False)
 
 
 def register(app: typer.Typer) -> None:

@@ -106,9 +106,7 @@ def _warn_of_cap(prediction: Prediction, cap_usd: float) -> None:
     if law.mean > cap_usd:
         warn(f"the run is expected to cost {law.mean:.4f} USD and the cap is {cap_usd:g}: it will stop before its end.")
     elif law.quantile(0.95) > cap_usd:
-        warn(
-            f"with a probability of {1 - law.at_most(cap_usd):.2f} the run passes the cap of {cap_usd:g} USD and stops before its end."
-        )
+        warn(f"with a probability of {1 - law.at_most(cap_usd):.2f} the run passes the cap of {cap_usd:g} USD and stops before its end.")
 
 
 def _show_prediction(prediction: Prediction, cap_usd: float, contradiction: str, as_json: bool, out: Path | None) -> None:
@@ -128,7 +126,7 @@ def _show_prediction(prediction: Prediction, cap_usd: float, contradiction: str,
         screen.print(table)
         screen.print(f"P(over the cap of {cap_usd:g} USD) = {data['p_over_cap']:.4f}; the run would stop there.")
         for note in data["notes"]:
-            screen.print(f"note: {note}")
+            screen.print(f"note: {note}", markup=False)
 
     emit(data, as_json=as_json, out=out, show=show)
 

@@ -1,11 +1,20 @@
 """A scripted OpenAI-compatible server on loopback: a test says what it answers, and reads what it was asked."""
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
+
+
+class QuietServer(ThreadingHTTPServer):
+    """A server whose clients may hang up: that is no news. Anything else is."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class Asked(NamedTuple):
@@ -41,7 +50,7 @@ class ChatServer:
         self.script = script
         self.asked: list[Asked] = []
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = QuietServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()

@@ -12,9 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
+
+from chatserver import QuietServer
 
 REFUSALS = {"429": 429, "401": 401, "400": 400}
 BEFORE = (*REFUSALS, "500", "reset")  # the endpoint never worked
@@ -49,7 +51,7 @@ class FaultProxy:
         self.exchanges: list[Exchange] = []
         self._upstream = urlsplit(upstream)
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = QuietServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
@@ -64,11 +66,13 @@ class FaultProxy:
             self.exchanges.append(exchange)
             return exchange
 
-    def _ask(self, body: bytes) -> tuple[int, bytes]:
+    def _ask(self, body: bytes, key: str) -> tuple[int, bytes]:
         assert self._upstream.hostname is not None
         connection = http.client.HTTPConnection(self._upstream.hostname, self._upstream.port, timeout=120)
         try:
-            connection.request("POST", f"{self._upstream.path}/chat/completions", body, {"content-type": "application/json"})
+            connection.request(
+                "POST", f"{self._upstream.path}/chat/completions", body, {"content-type": "application/json", "idempotency-key": key}
+            )
             response = connection.getresponse()
             return response.status, response.read()
         finally:
@@ -91,7 +95,7 @@ class FaultProxy:
                 if fault in BEFORE:
                     self._refuse(fault)
                     return
-                status, answer = proxy._ask(body)
+                status, answer = proxy._ask(body, exchange.key)
                 data = json.loads(answer)
                 if status != 200:
                     self._send(status, answer)
