@@ -132,7 +132,7 @@ def _c1_witness() -> Iterator[Check]:
     expected = []
     for n in (few, many):
         heads = np.arange(n + 1)
-        expected.append(float(np.logaddexp.reduce(binom.logpmf(heads, n, mu) + np.maximum(_log_mass(heads, n), -1e5))))
+        expected.append(float(np.logaddexp.reduce(binom.logpmf(heads, n, mu) + np.maximum(_log_mass(heads.astype(float), n), -1e5))))
     yield near(
         "rate of the expected mass, exact sums against its formula",
         (expected[0] - expected[1] - prefactor) / (many - few),

@@ -145,8 +145,9 @@ def _k5_conclusion(*, shape_worse: str, copies: bool) -> Iterator[Check]:
 
 def _exact_maximum(centre: Fraction, scale: Fraction, k: int) -> Fraction:
     """E[max of k draws] of centre + scale Z, Z uniform on {-2, 0, 1, 1}, by enumeration."""
-    total = Fraction(sum(max(centre + scale * z for z in zs) for zs in product((-2, 0, 1, 1), repeat=k)))
-    return total / 4**k
+    total = Fraction(0)
+    total += sum(max(centre + scale * z for z in zs) for zs in product((-2, 0, 1, 1), repeat=k))
+    return Fraction(total / 4**k)
 
 
 def _k5_derive() -> Iterator[Check]:

@@ -145,5 +145,6 @@ def shifted_exponential_win(q: Fraction, k: int) -> Fraction:
     With :math:`q = e^{-\Delta}` it is :math:`\int_0^1 (1 - q v)^k\, k (1 - v)^{k-1} dv`. Pareto I scores multiplied by c are the same on
     the log scale, with :math:`q = c^{-\alpha}`.
     """
-    factors: list[list[Fraction | int]] = [[1, -q]] * k + [[1, -1]] * (k - 1)
-    return k * integral01(polynomial_product(*factors))
+    first: list[Fraction | int] = [1, -q]
+    second: list[Fraction | int] = [1, -1]
+    return k * integral01(polynomial_product(*[first] * k, *[second] * (k - 1)))
