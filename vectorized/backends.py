@@ -1,7 +1,7 @@
 """Where ranges of questions run: threads of this process, anything with a ``.map``, or Dask workers.
 
-All give the same counts in the same order, so a run cannot tell them apart. Pieces are taken from the iterator only as they are needed, a few ahead of the
-workers, so that neither the pieces nor their results pile up.
+All give the same counts in the same order, so a run cannot tell them apart. Pieces are taken from the iterator only as they are needed,
+a few ahead of the workers, so that neither the pieces nor their results pile up.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 r"""A file from which a run goes on after Ctrl-C, a crash or ``kill -9``, to the same bits.
 
-It holds the counts of questions 0 .. done - 1 and a fingerprint of everything that they depend on: the plan (each number that the kernels read) and the seed.
-Threads, pieces, workers, precision and prices are not among it and may change. The file is written beside itself, synced and renamed over the old one, so at
-any moment either the old or the new one stands there whole; a checksum tells a damaged file, which is refused, never half-read.
+It holds the counts of questions 0 .. done - 1 and a fingerprint of everything that they depend on: the plan (each number that the
+kernels read) and the seed. Threads, pieces, workers, precision and prices are not among it and may change. The file is written beside
+itself, synced and renamed over the old one, so at any moment either the old or the new one stands there whole; a checksum tells a
+damaged file, which is refused, never half-read.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Checkpoint:
     about: Mapping[str, str] = field(default_factory=dict)
 
     def load(self) -> tuple[Counts, int]:
-        """Counts and number of questions done; zeros where there is no file.
+        """Read counts and number of questions done; zeros where there is no file.
 
         Raises
         ------
@@ -74,7 +75,8 @@ class Checkpoint:
         if data["fingerprint"] != fingerprint(self.job):
             told = ", ".join(f"{key} {value}" for key, value in {**data["about"], "seed": data["seed"]}.items())
             raise FileFormatError(
-                self.path, f"this checkpoint belongs to another run ({told}), or to other parameters of it. Name another file, or delete this one."
+                self.path,
+                f"this checkpoint belongs to another run ({told}), or to other parameters of it. Name another file, or delete this one.",
             )
         counts = np.zeros(self.job.size, dtype=np.int64)
         for index, count in data["counts"]:
@@ -90,7 +92,7 @@ class Checkpoint:
         except OSError as error:
             raise FileFormatError(self.path, f"cannot be read ({error.strerror or error}).") from None
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise FileFormatError(self.path, "no checkpoint, or a damaged one. It is left as it is; name another file, or delete it.") from None
+            raise FileFormatError(self.path, "no checkpoint, or a damaged one. Name another file, or delete it.") from None
         if not named or data.get("checksum") != _checksum(data):
             raise FileFormatError(self.path, "a damaged checkpoint: its checksum does not match. Delete it to start anew.")
         return dict(data)
@@ -122,7 +124,8 @@ class Checkpoint:
             os.replace(beside, self.path)
             _sync_folder(self.path.parent)
         except OSError as error:
-            raise InputError(f"cannot write the checkpoint {self.path}: {error.strerror or error}. Choose another place with --checkpoint.") from None
+            reason = error.strerror or error
+            raise InputError(f"cannot write the checkpoint {self.path}: {reason}. Choose another place with --checkpoint.") from None
 
 
 def _sync_folder(folder: Path) -> None:

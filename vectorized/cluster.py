@@ -1,10 +1,13 @@
 """Runs spread over Dask workers (the extra ``dask``): several processes of this machine, or many machines.
 
-A task is the pure function of (job, lo, hi), so that a worker that dies costs time and nothing else: the scheduler gives its task to another one.
+A task is the pure function of (job, lo, hi), so that a worker that dies costs time and nothing else: the scheduler gives its task to
+another one.
 """
 
 from __future__ import annotations
 
+import importlib
+import logging
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,7 +17,6 @@ from .run import Job
 
 __all__ = ["Dask", "dask_local", "dask_scheduler"]
 
-_NO_DASK = 'this needs Dask; install it with: pip install "adjourn[dask]"'
 _PATIENCE = "15s"
 
 
@@ -38,18 +40,24 @@ class Dask:
 
     def run(self, job: Job, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
         """Run pieces; see :class:`.backends.Backend`."""
-        from distributed import KilledWorker
-
         try:
             yield from in_order(lambda lo, hi: self._client.submit(work, job, lo, hi, pure=False), pieces, 3 * self.workers)
-        except KilledWorker as error:
-            raise AdjournError(f"Dask gave up: the same task lost its worker again and again ({error}). Give the workers more memory.") from None
+        except _distributed().KilledWorker as error:
+            lost = f"Dask gave up: the same task lost its worker again and again ({error}). Give the workers more memory."
+            raise AdjournError(lost) from None
 
     def close(self) -> None:
         """Cancel what is still running and disconnect."""
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
+
+
+def _distributed() -> Any:
+    try:
+        return importlib.import_module("distributed")
+    except ImportError:
+        raise InputError('this needs Dask; install it with: pip install "adjourn[dask]"') from None
 
 
 def dask_scheduler(address: str) -> Dask:
@@ -60,12 +68,9 @@ def dask_scheduler(address: str) -> Dask:
     InputError
         If Dask is not installed, or no scheduler with workers answers there.
     """
+    distributed = _distributed()
     try:
-        from distributed import Client
-    except ImportError:
-        raise InputError(_NO_DASK) from None
-    try:
-        client = Client(address, timeout=_PATIENCE)
+        client = distributed.Client(address, timeout=_PATIENCE)
     except (OSError, TimeoutError, ValueError) as error:
         raise InputError(f"no Dask scheduler at {address} ({type(error).__name__}). Give an address such as tcp://host:8786.") from None
     if not client.nthreads():
@@ -82,9 +87,8 @@ def dask_local(workers: int) -> Dask:
     InputError
         If Dask is not installed.
     """
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise InputError(_NO_DASK) from None
-    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50)
-    return Dask(Client(cluster), cluster)
+    distributed = _distributed()
+    cluster = distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
+    )
+    return Dask(distributed.Client(cluster), cluster)

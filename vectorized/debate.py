@@ -1,25 +1,24 @@
 r"""The debate of one question: first answers, moves, round stop, decision.
 
-A panel is a row of labels. Agents that hold the same answer face the same weights, so a round needs one cumulative sum of weights per cluster, in order of
-first appearance, as the reference engine forms it. A unanimous panel without renewals, lapses or a fresh weight stays as it is and reads no numbers.
+A panel is a row of labels. Agents that hold the same answer face the same weights, so a round needs one cumulative sum of weights per
+cluster, in order of first appearance, as the reference engine forms it. A unanimous panel without renewals, lapses or a fresh weight
+stays as it is and reads no numbers.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..model.deciding import VOTES
 from ..model.draws import AGENT_STRIDE, Purpose
 from ..model.outcomes import REASONS
 from ..model.protocol import INITIAL, MOST_CHAINS
-from ..model.deciding import VOTES
 from ..model.stopping import StopReason
 from .jit import helper
 from .philox import fill_question
-from .plan import FIRST_SHARES
+from .plan import FIRST_SHARES, Plan
 from .question import CANDIDATE_TIE, STRAY, first_above, kind_of, once, position_of, sampled, uniform
-from .tile import ANSWER, CLUSTER, COLUMNS, LANES, LAPSE, MOVE, OTHERS, OWN, PANEL, RENEWAL, RENEWED, RIGHT, SHARED, SIZE, TOTAL, M, P
+from .tile import ANSWER, CLUSTER, COLUMNS, LANES, LAPSE, MOVE, OTHERS, OWN, PANEL, RENEWAL, RENEWED, RIGHT, SHARED, SIZE, TOTAL, M, P, Tile
 
 __all__ = ["hold_debate"]
 
@@ -43,7 +42,7 @@ _DECISION_TIE = Purpose.DECISION_TIE.value
 
 
 @helper
-def _first_answers(plan: Any, tile: Any, i: int, drawn: int, candidate: int, agents: int) -> None:
+def _first_answers(plan: Plan, tile: Tile, i: int, drawn: int, candidate: int, agents: int) -> None:
     """Answers that the agents hold before they respond to each other."""
     panel = tile.integers
     if plan.initial == CHAINS:
@@ -62,7 +61,7 @@ def _first_answers(plan: Any, tile: Any, i: int, drawn: int, candidate: int, age
 
 
 @helper
-def _find_clusters(tile: Any, agents: int) -> int:
+def _find_clusters(tile: Tile, agents: int) -> int:
     """Clusters of the panel in order of first appearance, with their answers and sizes; returns their number."""
     panel = tile.integers
     found = 0
@@ -81,9 +80,9 @@ def _find_clusters(tile: Any, agents: int) -> int:
 
 
 @helper
-def _lead(tile: Any, found: int) -> Any:
+def _lead(tile: Tile, found: int) -> tuple[int, int, int]:
     """Largest size (or vote) of a cluster, how many clusters have it, and the first of them."""
-    top, tied, first = np.int64(0), 0, 0
+    top, tied, first = 0, 0, 0
     for c in range(found):
         size = tile.integers[SIZE + c]
         if size > top:
@@ -94,7 +93,7 @@ def _lead(tile: Any, found: int) -> Any:
 
 
 @helper
-def _tied_answer(tile: Any, found: int, top: int, turn: int) -> int:
+def _tied_answer(tile: Tile, found: int, top: int, turn: int) -> int:
     """Answer number ``turn`` (from 0) among the clusters of the largest size."""
     c = 0
     while turn > 0 or tile.integers[SIZE + c] != top:
@@ -104,12 +103,12 @@ def _tied_answer(tile: Any, found: int, top: int, turn: int) -> int:
 
 
 @helper
-def _set_weights(plan: Any, tile: Any, tier: int, focused: int, found: int) -> None:
+def _set_weights(plan: Plan, tile: Tile, tier: int, focused: int, found: int) -> None:
     """Weight of every cluster for its members and for the others, and the total that its members face."""
     number = tile.numbers
     for c in range(found):
         size = tile.integers[SIZE + c]
-        right = np.int64(tile.integers[ANSWER + c] == 0)
+        right = int(tile.integers[ANSWER + c] == 0)
         number[OWN + c] = plan.weights[tier, focused, 1, size - 1, right]
         number[OTHERS + c] = plan.weights[tier, focused, 0, size, right]
     for mine in range(found):
@@ -120,7 +119,7 @@ def _set_weights(plan: Any, tile: Any, tier: int, focused: int, found: int) -> N
 
 
 @helper
-def _chosen(plan: Any, tile: Any, mine: int, found: int, u: float) -> int:
+def _chosen(plan: Plan, tile: Tile, mine: int, found: int, u: float) -> int:
     """Cluster that a member of cluster ``mine`` chooses; -1 for a fresh answer."""
     number = tile.numbers
     if number[TOTAL + mine] == 0:
@@ -135,19 +134,21 @@ def _chosen(plan: Any, tile: Any, mine: int, found: int, u: float) -> int:
 
 
 @helper
-def _word(tile: Any, offset: int, agent: int) -> Any:
+def _word(tile: Tile, offset: int, agent: int) -> np.uint32:
     return tile.lanes[offset + (agent & 3) * COLUMNS + (agent >> 2)]
 
 
 @helper
-def _read(plan: Any, tile: Any, offset: int, purpose: int, question: int, round_: int, tier: int, k0: Any, k1: Any) -> None:
+def _read(plan: Plan, tile: Tile, offset: int, purpose: int, question: int, round_: int, tier: int, k0: np.uint32, k1: np.uint32) -> None:
     """Make the numbers of all agents in a round."""
     blocks = (plan.agents[tier] + 3) >> 2
     fill_question(tile.lanes, offset, question, purpose, tile.blocks[tier], (round_ - 1) * blocks, max(LANES, blocks), k0, k1)
 
 
 @helper
-def _respond(plan: Any, tile: Any, i: int, question: int, round_: int, tier: int, focused: int, found: int, k0: Any, k1: Any) -> None:
+def _respond(
+    plan: Plan, tile: Tile, i: int, question: int, round_: int, tier: int, focused: int, found: int, k0: np.uint32, k1: np.uint32
+) -> None:
     """All agents respond at once to the panel, which becomes the next one."""
     agents = plan.agents[tier]
     panel = tile.integers
@@ -178,14 +179,16 @@ def _respond(plan: Any, tile: Any, i: int, question: int, round_: int, tier: int
 
 
 @helper
-def _fires(plan: Any, tier: int, before: int, of: int, now: int) -> bool:
+def _fires(plan: Plan, tier: int, before: int, of: int, now: int) -> bool:
     """Whether dominant counts ``before`` (of ``of``) and ``now`` (of N) are stable consensus."""
     agents = plan.agents[tier]
     return agents > 1 and now >= plan.need[tier] and abs(now * of - before * agents) <= plan.change[tier, of]
 
 
 @helper
-def hold_debate(plan: Any, tile: Any, i: int, question: int, tier: int, focused: int, drawn: int, candidate: int, k0: Any, k1: Any) -> Any:
+def hold_debate(
+    plan: Plan, tile: Tile, i: int, question: int, tier: int, focused: int, drawn: int, candidate: int, k0: np.uint32, k1: np.uint32
+) -> tuple[int, int, int, int]:
     """Run one question's debate; returns candidate, answer, rounds held and the reason's code."""
     agents = plan.agents[tier]
     panel = tile.integers
@@ -200,7 +203,7 @@ def hold_debate(plan: Any, tile: Any, i: int, question: int, tier: int, focused:
         found = _find_clusters(tile, agents)
     top, tied, first = _lead(tile, found)
     if drawn == 0:
-        candidate = _tied_answer(tile, found, top, np.int64(once(tile, CANDIDATE_TIE, i) * tied))
+        candidate = _tied_answer(tile, found, top, int(once(tile, CANDIDATE_TIE, i) * tied))
         focused = focused if candidate != 0 else 0
     leader = panel[ANSWER + first] if tied == 1 else -1
     before, of, held = top, agents, 1
@@ -228,7 +231,7 @@ def hold_debate(plan: Any, tile: Any, i: int, question: int, tier: int, focused:
 
 
 @helper
-def _weigh(plan: Any, tile: Any, question: int, tier: int, held: int, found: int, k0: Any, k1: Any) -> None:
+def _weigh(plan: Plan, tile: Tile, question: int, tier: int, held: int, found: int, k0: np.uint32, k1: np.uint32) -> None:
     """Replace the sizes of the clusters by the sums of their members' stated confidence."""
     panel = tile.integers
     _read(plan, tile, MOVE, _CONFIDENCE, question, held, tier, k0, k1)
@@ -236,13 +239,23 @@ def _weigh(plan: Any, tile: Any, question: int, tier: int, held: int, found: int
         panel[SIZE + c] = 0
     for agent in range(plan.agents[tier]):
         c = panel[CLUSTER + agent]
-        law = plan.confidence_upto[np.int64(panel[ANSWER + c] == 0)]
+        law = plan.confidence_upto[int(panel[ANSWER + c] == 0)]
         panel[SIZE + c] += 1 + first_above(law, uniform(_word(tile, MOVE, agent)))
 
 
 @helper
 def _decide(
-    plan: Any, tile: Any, i: int, question: int, tier: int, held: int, stable: bool, candidate: int, found: int, k0: Any, k1: Any
+    plan: Plan,
+    tile: Tile,
+    i: int,
+    question: int,
+    tier: int,
+    held: int,
+    stable: bool,
+    candidate: int,
+    found: int,
+    k0: np.uint32,
+    k1: np.uint32,
 ) -> int:
     """Answer of the panel: plurality or weighted vote; a tie goes to the candidate if it is tied, else to a fair draw."""
     if found == 1:
@@ -255,4 +268,4 @@ def _decide(
     for c in range(found):
         if tile.integers[SIZE + c] == top and tile.integers[ANSWER + c] == candidate:
             return candidate
-    return _tied_answer(tile, found, top, np.int64(once(tile, _DECISION_TIE, i) * tied))
+    return _tied_answer(tile, found, top, int(once(tile, _DECISION_TIE, i) * tied))

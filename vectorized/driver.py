@@ -1,11 +1,12 @@
-r"""Runs of many questions: short launches from Python, so that progress, Ctrl-C, a precision to reach and checkpoints cost the kernels nothing.
+r"""Runs of many questions: short launches from Python, for progress, Ctrl-C, a precision to reach and checkpoints.
 
-The questions 0 .. n - 1 are counted piece by piece, always in order, whatever runs them (:mod:`.backends`): what is done is a prefix, and its counts are those
-of any other run of the same job. The size of a piece follows the time that the last one took.
+The questions 0 .. n - 1 are counted piece by piece, always in order, whatever runs them (:mod:`.backends`): what is done is a prefix, and
+its counts are those of any other run of the same job. The size of a piece follows the time that the last one took.
 
-With a precision H the run ends at the first *look* where the 95 % half-width of accuracy (Wilson) is at most H. Looks stand at fixed numbers of questions,
-8,192 apart at first and later never more than an eighth of what is done, so that n is a function of (job, H) alone. Looking several times makes the interval a
-little optimistic; with looks this rare after a large first one the effect is below its last digit shown.
+With a precision H the run ends at the first *look* where the 95 % half-width of accuracy (Wilson) is at most H. Looks stand at fixed
+numbers of questions, 8,192 apart at first and later never more than an eighth of what is done, so that n is a function of (job, H)
+alone. Looking several times makes the interval a little optimistic; with looks this rare after a large first one the effect is below
+its last digit shown.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ FIRST_LOOK = 8192
 _FIRST_PIECE = 4096
 _MOST_PIECE = 2**24
 _SAVE_SECONDS = 2.0
+
+
+Progress = Callable[[int], None]
 
 
 class _State(NamedTuple):
@@ -77,7 +81,9 @@ def next_look(done: int) -> int:
 class _Run:
     """One run: where it stands, what it saves and whom it tells."""
 
-    def __init__(self, job: Job, right: npt.NDArray[np.bool_], checkpoint: Checkpoint | None, progress: Callable[[int], None] | None) -> None:
+    def __init__(
+        self, job: Job, right: npt.NDArray[np.bool_], checkpoint: Checkpoint | None, progress: Callable[[int], None] | None
+    ) -> None:
         self.job = job
         self._right = right
         self._checkpoint = checkpoint
@@ -150,12 +156,13 @@ def simulate(
     scheduler: str | None = None,
     local_cluster: int | None = None,
     pool: Any = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
     pricing: Pricing | None = None,
 ) -> Result:
     """Simulate questions 0, 1, 2, ... by the compiled engine.
 
-    The result depends on the protocol, the population, the seed and the number of questions alone; it is the same, bit for bit, for all other options.
+    The result depends on the protocol, the population, the seed and the number of questions alone; it is the same, bit for bit, for all
+    other options.
 
     Parameters
     ----------

@@ -1,20 +1,20 @@
 r"""Gates: from chains and signals to a tier.
 
-The risk is :math:`U = \max_k (w_h h(k) + w_d d(k)) + w_q q` and the tier is the number of bounds at most U. Signals are screened first (see :mod:`.plan`);
-they are evaluated, as in the reference engine, only where the screen leaves the tier open or where the riskiest step itself matters.
+The risk is :math:`U = \max_k (w_h h(k) + w_d d(k)) + w_q q` and the tier is the number of bounds at most U. Signals are screened first
+(see :mod:`.plan`); they are evaluated, as in the reference engine, only where the screen leaves the tier open or where the riskiest
+step itself matters.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from ..model.draws import Purpose
 from . import plan as codes
 from .jit import called, helper
+from .plan import Floats, Plan
 from .question import first_above, lookup, once, uniform
-from .tile import P, P_RIGHT, SIGNALS, TILE, W
+from .tile import P_RIGHT, SIGNALS, TILE, P, Tile, W
 
 __all__ = ["faulty_step", "oracle_tier", "riskiest", "tier_by_risk", "visible_fault"]
 
@@ -29,13 +29,13 @@ _ORACLE_TIE = 1e-12
 
 
 @helper
-def faulty_step(plan: Any, tile: Any, i: int) -> int:
+def faulty_step(plan: Plan, tile: Tile, i: int) -> int:
     """Step of the error of a wrong candidate."""
-    return np.int64(once(tile, FAULTY_STEP, i) * plan.steps)
+    return int(once(tile, FAULTY_STEP, i) * plan.steps)
 
 
 @helper
-def visible_fault(plan: Any, tile: Any, i: int, candidate: int) -> int:
+def visible_fault(plan: Plan, tile: Tile, i: int, candidate: int) -> int:
     """Step whose signals are those of a faulty step; -1 if none shows."""
     if candidate == 0:
         return -1
@@ -45,7 +45,7 @@ def visible_fault(plan: Any, tile: Any, i: int, candidate: int) -> int:
 
 
 @helper
-def _score(plan: Any, tile: Any, i: int, step: int, faulty: int) -> float:
+def _score(plan: Plan, tile: Tile, i: int, step: int, faulty: int) -> float:
     """Weighted signals of a step, without its share of q."""
     row = SIGNALS + 2 * step * TILE + i
     u = uniform(tile.words[row])
@@ -58,18 +58,18 @@ def _score(plan: Any, tile: Any, i: int, step: int, faulty: int) -> float:
 
 
 @called
-def riskiest(plan: Any, tile: Any, i: int, fault: int) -> Any:
+def riskiest(plan: Plan, tile: Tile, i: int, fault: int) -> tuple[float, int]:
     """Highest score over the steps, and the first step that has it."""
     top, where = -1.0, -1
     for step in range(plan.steps):
-        score = _score(plan, tile, i, step, np.int64(step == fault))
+        score = _score(plan, tile, i, step, int(step == fault))
         if score > top:
             top, where = score, step
     return top, where
 
 
 @helper
-def _bounds_at_most(bounds: Any, risk: float) -> int:
+def _bounds_at_most(bounds: Floats, risk: float) -> int:
     tier = 0
     for bound in bounds:
         tier += bound <= risk
@@ -77,9 +77,9 @@ def _bounds_at_most(bounds: Any, risk: float) -> int:
 
 
 @helper
-def tier_by_risk(plan: Any, tile: Any, i: int, fault: int, disagreement: float) -> int:
+def tier_by_risk(plan: Plan, tile: Tile, i: int, fault: int, disagreement: float) -> int:
     """Tier of a question; ``disagreement`` is weight_q q."""
-    both, high = np.int64(0), np.int64(0)
+    both, high = 0, 0
     for step in range(plan.steps):
         row = SIGNALS + 2 * step * TILE + i
         table = _FAULTY if step == fault else 0
@@ -102,7 +102,7 @@ def _power(x: float, exponent: int) -> float:
 
 
 @called
-def oracle_tier(plan: Any, tile: Any, i: int) -> int:
+def oracle_tier(plan: Plan, tile: Tile, i: int) -> int:
     """Cheapest tier within rounding of the highest P(right | p, w)."""
     p, w = tile.numbers[P + i], tile.numbers[W + i]
     best = 0.0

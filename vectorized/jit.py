@@ -2,16 +2,17 @@ r"""Compilation: all jit options and the cache of compiled kernels, in one place
 
 Options, and why:
 
-* ``nogil``: kernels run side by side in ordinary threads. numba's own thread pool is not used at all, so there is no threading layer that aborts on
-  concurrent launches, and a forked process inherits no dead pool.
+* ``nogil``: kernels run side by side in ordinary threads. numba's own thread pool is not used at all, so there is no threading layer
+  that aborts on concurrent launches, and a forked process inherits no dead pool.
 * ``error_model="numpy"``: no test for division by zero in the loops.
 * ``fastmath`` and contraction stay off: the kernels must do the reference engine's arithmetic bit by bit.
 * ``_nrt=False``: kernels allocate nothing, so arrays need no reference counts (with them the same kernel is forty times slower).
 * ``forceinline`` for helpers: a plan is a tuple of some fifty numbers and arrays; inlined, it costs nothing to hand on.
 
-Kernels are kept in a user's cache folder, under a key made of their sources, the versions of numba and Python and the processor: another version never
-reads them, and a changed helper never leaves a stale kernel behind. ``ADJOURN_CACHE_DIR`` overrides the place. Where no folder can be written, kernels are
-compiled in memory, with a warning; a folder that cannot be read back is emptied and made anew.
+Kernels are kept in a user's cache folder, under a key made of their sources, the versions of numba and Python and the processor:
+another version never reads them, and a changed helper never leaves a stale kernel behind. ``ADJOURN_CACHE_DIR`` overrides the place.
+Where no folder can be written, kernels are compiled in memory, with a warning; a folder that cannot be read back is emptied and made
+anew.
 """
 
 from __future__ import annotations
@@ -73,7 +74,14 @@ def cache_key() -> str:
         room, name = source.split("/")
         digest.update((rooms[room] / f"{name}.py").read_bytes())
     features = binding.get_host_cpu_features().flatten()
-    for part in (numba.__version__, binding.llvm_version_info, platform.python_version(), platform.machine(), binding.get_host_cpu_name(), features):
+    for part in (
+        numba.__version__,
+        binding.llvm_version_info,
+        platform.python_version(),
+        platform.machine(),
+        binding.get_host_cpu_name(),
+        features,
+    ):
         digest.update(repr(part).encode())
     return digest.hexdigest()[:20]
 
@@ -92,11 +100,8 @@ def cache_folder() -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except (OSError, RuntimeError) as error:
-        warnings.warn(
-            f"no folder for compiled kernels ({error}); every process compiles them anew. Set ADJOURN_CACHE_DIR to a folder that can be written.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        told = f"no folder for compiled kernels ({error}); every process compiles them anew."
+        warnings.warn(f"{told} Set ADJOURN_CACHE_DIR to a folder that can be written.", RuntimeWarning, stacklevel=2)
         return None
     return folder
 
@@ -129,12 +134,13 @@ def ready(kernel: Any, *nothing: Any) -> None:
 
 
 def _enable_cache(kernel: Any, folder: Path) -> None:
-    previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)
+    config: Any = numba.config
+    previous = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
     try:
         kernel.enable_caching()
     finally:
-        numba.config.CACHE_DIR = previous
+        config.CACHE_DIR = previous
 
 
 def _loaded(kernel: Any, nothing: tuple[Any, ...], folder: Path) -> bool:

@@ -1,15 +1,14 @@
 r"""The kernel: questions by the tile, from counters to points of the outcome lattice.
 
-A tile of questions is drawn first, in loops without branches over all its questions: the numbers that every question reads (difficulty, chains, signals),
-p and w, the kinds of the chains' answers. Then each question is played: candidate, tier, debate, decision; what only some questions read is drawn there.
+A tile of questions is drawn first, in loops without branches over all its questions: the numbers that every question reads (difficulty,
+chains, signals), p and w, the kinds of the chains' answers. Then each question is played: candidate, tier, debate, decision; what only
+some questions read is drawn there.
 
-:func:`play_range` counts outcomes: a pure function of (plan, key, first, count) that adds integers to ``counts``, so neither the size of the ranges, nor
-their order, nor the thread, process or machine that runs them can change a bit of the sum.
+:func:`play_range` counts outcomes: a pure function of (plan, key, first, count) that adds integers to ``counts``, so neither the size
+of the ranges, nor their order, nor the thread, process or machine that runs them can change a bit of the sum.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -22,8 +21,9 @@ from .debate import hold_debate
 from .gate import faulty_step, oracle_tier, riskiest, tier_by_risk, visible_fault
 from .jit import entry, helper
 from .philox import fill_tile
+from .plan import Integers, Plan
 from .question import classify, count_kinds, draw_difficulty, first_above, once, plurality, sample_until_stop, uniform
-from .tile import ANSWERS, ONCE, RIGHT, SHARED, SIGNALS, TILE
+from .tile import ANSWERS, ONCE, RIGHT, SHARED, SIGNALS, TILE, Tile
 
 __all__ = ["play_range"]
 
@@ -39,7 +39,7 @@ _TARGET_STEP = Purpose.TARGET_STEP.value
 
 
 @helper
-def draw_tile(plan: Any, tile: Any, first: int, k0: Any, k1: Any) -> None:
+def draw_tile(plan: Plan, tile: Tile, first: int, k0: np.uint32, k1: np.uint32) -> None:
     """Draw what every question of a tile reads."""
     fill_tile(tile.words, ONCE, first, 0, 0, k0, k1)
     if plan.gate != codes.NO_DEBATE:
@@ -60,7 +60,7 @@ def draw_tile(plan: Any, tile: Any, first: int, k0: Any, k1: Any) -> None:
 
 
 @helper
-def choose_tier(plan: Any, tile: Any, i: int, drawn: int, candidate: int) -> int:
+def choose_tier(plan: Plan, tile: Tile, i: int, drawn: int, candidate: int) -> int:
     """Tier of a question; -1 without a debate."""
     if plan.gate == codes.NO_DEBATE:
         return -1
@@ -71,25 +71,25 @@ def choose_tier(plan: Any, tile: Any, i: int, drawn: int, candidate: int) -> int
     if plan.gate == codes.ORACLE:
         return oracle_tier(plan, tile, i)
     if plan.gate == codes.CONFIDENCE:
-        confidence = 1 + first_above(plan.confidence_upto[np.int64(candidate == 0)], uniform(tile.words[ANSWERS + i]))
+        confidence = 1 + first_above(plan.confidence_upto[int(candidate == 0)], uniform(tile.words[ANSWERS + i]))
         return 0 if confidence < plan.threshold else -1
     return 0
 
 
 @helper
-def is_focused(plan: Any, tile: Any, i: int, candidate: int) -> int:
+def is_focused(plan: Plan, tile: Tile, i: int, candidate: int) -> int:
     """1 if the rebuttal is focused on the step where a wrong candidate has its error, and that matters."""
     if not plan.focus_matters or candidate == 0:
         return 0
     if plan.target == RISKIEST:
         target = riskiest(plan, tile, i, visible_fault(plan, tile, i, candidate))[1]
     else:
-        target = np.int64(once(tile, _TARGET_STEP, i) * plan.steps)
-    return np.int64(target == faulty_step(plan, tile, i))
+        target = int(once(tile, _TARGET_STEP, i) * plan.steps)
+    return int(target == faulty_step(plan, tile, i))
 
 
 @helper
-def play(plan: Any, tile: Any, i: int, question: int, k0: Any, k1: Any) -> Any:
+def play(plan: Plan, tile: Tile, i: int, question: int, k0: np.uint32, k1: np.uint32) -> tuple[int, int, int]:
     """One question of a tile: candidate, answer and point of the outcome lattice."""
     drawn, candidate = plan.chains, -1
     if plan.sampling != codes.NO_STOP:
@@ -105,12 +105,12 @@ def play(plan: Any, tile: Any, i: int, question: int, k0: Any, k1: Any) -> Any:
         if drawn < plan.chains:
             reason = SAMPLING_STOP
     index = (drawn * plan.shape[1] + tier + 1) * plan.shape[2] + rounds
-    index = ((index * plan.shape[3] + reason) * 2 + np.int64(candidate == 0)) * 2 + np.int64(answer == 0)
+    index = ((index * plan.shape[3] + reason) * 2 + int(candidate == 0)) * 2 + int(answer == 0)
     return candidate, answer, index
 
 
 @entry
-def play_range(plan: Any, tile: Any, k0: Any, k1: Any, first: int, count: int, counts: Any, paths: Any) -> None:
+def play_range(plan: Plan, tile: Tile, k0: np.uint32, k1: np.uint32, first: int, count: int, counts: Integers, paths: Integers) -> None:
     """Play questions first .. first + count - 1.
 
     Parameters

@@ -10,12 +10,11 @@ Blocks are made many at a time, in loops without branches that the compiler turn
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .jit import called, helper
-from .tile import COLUMNS, TILE
+from .plan import Integers
+from .tile import COLUMNS, TILE, Words
 
 __all__ = ["fill_question", "fill_tile", "philox4x32"]
 
@@ -27,7 +26,9 @@ _HIGH = np.uint64(32)
 
 
 @helper
-def philox4x32(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
+def philox4x32(
+    c0: np.uint32, c1: np.uint32, c2: np.uint32, c3: np.uint32, k0: np.uint32, k1: np.uint32
+) -> tuple[np.uint32, np.uint32, np.uint32, np.uint32]:
     """One block: four 32-bit words; all arguments are uint32."""
     for _ in range(10):
         product_0 = _M0 * np.uint64(c0)
@@ -44,7 +45,7 @@ def philox4x32(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
 
 
 @called
-def fill_tile(words: Any, offset: int, first: int, place: int, block: int, k0: Any, k1: Any) -> None:
+def fill_tile(words: Words, offset: int, first: int, place: int, block: int, k0: np.uint32, k1: np.uint32) -> None:
     """Block ``block`` of counter word ``place`` for the TILE questions from ``first``, into four rows of ``words`` from ``offset``."""
     row_1, row_2, row_3 = offset + TILE, offset + 2 * TILE, offset + 3 * TILE
     for i in range(TILE):
@@ -57,7 +58,9 @@ def fill_tile(words: Any, offset: int, first: int, place: int, block: int, k0: A
 
 
 @called
-def fill_question(lanes: Any, offset: int, question: int, place: int, blocks: Any, start: int, count: int, k0: Any, k1: Any) -> None:
+def fill_question(
+    lanes: Words, offset: int, question: int, place: int, blocks: Integers, start: int, count: int, k0: np.uint32, k1: np.uint32
+) -> None:
     """Blocks blocks[start .. start + count - 1] of one question, into four rows of ``lanes`` from ``offset``."""
     row_1, row_2, row_3 = offset + COLUMNS, offset + 2 * COLUMNS, offset + 3 * COLUMNS
     low = np.uint32(np.uint64(question))

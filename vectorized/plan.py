@@ -1,28 +1,28 @@
 r"""A protocol and a population as plain numbers and arrays: what the kernels read.
 
-The kernels know no protocol by name. A :class:`Plan` lists the data of any (protocol, population) pair; its fields always have the same types, so one
-compiled kernel serves them all. Everything that can be decided before the first question is decided here, with the model's own functions: the weights of
-the response rule, the integer thresholds of the stops, the quantile tables.
+The kernels know no protocol by name. A :class:`Plan` lists the data of any (protocol, population) pair; its fields always have the same
+types, so one compiled kernel serves them all. Everything that can be decided before the first question is decided here, with the model's
+own functions: the weights of the response rule, the integer thresholds of the stops, the quantile tables.
 
-Signals are screened before they are evaluated. A word of 32 bits falls into one of :math:`2^9` cells by its leading bits; ``screen`` bounds the weighted
-signal over the cell from below and above, in units of :math:`2^{-24}` rounded outwards. Since floating-point addition is monotone,
+Signals are screened before they are evaluated. A word of 32 bits falls into one of :math:`2^9` cells by its leading bits; ``screen``
+bounds the weighted signal over the cell from below and above, in units of :math:`2^{-24}` rounded outwards. Since floating-point addition
+is monotone,
 
 .. math:: \max_k (\underline h_k + \underline d_k) \le \max_k (w_h h(k) + w_d d(k)) \le \max_k (\overline h_k + \overline d_k)
 
-holds bit for bit, and where both ends lead to the same tier the signals themselves need not be evaluated. The two bounds share one 64-bit integer,
-:math:`2^{32} \underline h + \overline h`, so that one addition adds both.
+holds bit for bit, and where both ends lead to the same tier the signals themselves need not be evaluated. The two bounds share one
+64-bit integer, :math:`2^{32} \underline h + \overline h`, so that one addition adds both.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..model.deciding import VOTES, cumulative
-from ..model.difficulty import BetaDifficulty, BetaShare, FixedShare
+from ..model.difficulty import BetaDifficulty, FixedShare
 from ..model.draws import QuantileTable, beta_table
 from ..model.outcomes import OutcomeSpace, last_round
 from ..model.population import Population

@@ -1,7 +1,7 @@
 r"""Questions and their chains: difficulty, independent answers, sampling stops, the candidate.
 
-Answers are labels as in the reference engine: 0 right, 1 the misconception, 2 + slot a stray. The kernels keep an independent answer as its kind (0 right, 1
-misconception, 2 stray); its slot makes the label. With u uniform and :math:`m = p + (1 - p) w`,
+Answers are labels as in the reference engine: 0 right, 1 the misconception, 2 + slot a stray. The kernels keep an independent answer as
+its kind (0 right, 1 misconception, 2 stray); its slot makes the label. With u uniform and :math:`m = p + (1 - p) w`,
 
 .. math:: kind = [u \ge p] + [u \ge m].
 
@@ -22,9 +22,10 @@ from ..model.draws import Purpose
 from . import plan as codes
 from .jit import helper
 from .philox import fill_question
-from .tile import ANSWERS, COLUMNS, LANES, M, MOVE, ONCE, P, RIGHT, SHARED, TILE, W
+from .plan import Floats, Plan
+from .tile import ANSWERS, COLUMNS, LANES, MOVE, ONCE, RIGHT, SHARED, TILE, M, P, Tile, W
 
-__all__ = ["Candidate", "classify", "draw_difficulty", "lookup", "plurality", "sample_until_stop", "uniform"]
+__all__ = ["classify", "draw_difficulty", "lookup", "plurality", "sample_until_stop", "uniform"]
 
 STRAY = 2
 DIFFICULTY = Purpose.DIFFICULTY.value
@@ -34,31 +35,33 @@ ANSWER = Purpose.ANSWER.value
 
 _UNIT = 2.0**-32
 _TAIL = 2.0 ** -(draws.OCTAVES + 1)
-_FRACTION_BITS = np.int64(52 - (draws.CELLS_PER_OCTAVE.bit_length() - 1))
-_FRACTION = np.int64((1 << int(_FRACTION_BITS)) - 1)
-_FRACTION_UNIT = 2.0 ** -int(_FRACTION_BITS)
-_FIRST_CELL = np.int64(((1023 - draws.OCTAVES - 1) * draws.CELLS_PER_OCTAVE) - 1)
+_FRACTION_BITS = 52 - (draws.CELLS_PER_OCTAVE.bit_length() - 1)
+_FRACTION = (1 << _FRACTION_BITS) - 1
+_FRACTION_UNIT = 2.0**-_FRACTION_BITS
+_FIRST_CELL = (1023 - draws.OCTAVES - 1) * draws.CELLS_PER_OCTAVE - 1
 _SMALLEST = 2.0**-33
 
 
-@intrinsic
-def _bits(typingctx: Any, number: Any) -> Any:
+def _bits_of(typing_context: Any, number: Any) -> Any:
     """Bit pattern of a double as an integer."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.IntType(64))
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
 
-    return types.int64(types.float64), codegen
+    return types.int64(types.float64), generate
+
+
+_bits: Any = intrinsic(_bits_of)
 
 
 @helper
-def uniform(word: Any) -> float:
+def uniform(word: np.uint32) -> float:
     """Uniform number in (0, 1) of a 32-bit word."""
     return (np.float64(word) + 0.5) * _UNIT
 
 
 @helper
-def lookup(table: Any, u: float) -> float:
+def lookup(table: Floats, u: float) -> float:
     """Quantile of u by a padded :class:`QuantileTable`; cell and fraction are read off the bits of the distance to the nearer end."""
     half = 0
     t = u
@@ -66,10 +69,10 @@ def lookup(table: Any, u: float) -> float:
         half = 1
         t = 1.0 - u
     if t < _TAIL:
-        index = np.int64(0)
+        index = 0
         fraction = t / _TAIL
     else:
-        bits = _bits(t)
+        bits: Any = _bits(t)
         index = (bits >> _FRACTION_BITS) - _FIRST_CELL
         fraction = np.float64(bits & _FRACTION) * _FRACTION_UNIT
     low = table[half, index]
@@ -77,7 +80,7 @@ def lookup(table: Any, u: float) -> float:
 
 
 @helper
-def first_above(upto: Any, u: float) -> int:
+def first_above(upto: Floats, u: float) -> int:
     """Index of the first cumulative weight above u; the last index if none is."""
     last = upto.shape[0] - 1
     index = 0
@@ -87,7 +90,7 @@ def first_above(upto: Any, u: float) -> int:
 
 
 @helper
-def _beta_difficulty(plan: Any, u: float) -> float:
+def _beta_difficulty(plan: Plan, u: float) -> float:
     if u < plan.mass_zero:
         return 0.0
     if u >= 1.0 - plan.mass_one:
@@ -99,13 +102,13 @@ def _beta_difficulty(plan: Any, u: float) -> float:
 
 
 @helper
-def once(tile: Any, purpose: int, i: int) -> float:
+def once(tile: Tile, purpose: int, i: int) -> float:
     """Uniform number of a purpose that occurs once a question."""
     return uniform(tile.words[ONCE + purpose * TILE + i])
 
 
 @helper
-def draw_difficulty(plan: Any, tile: Any) -> None:
+def draw_difficulty(plan: Plan, tile: Tile) -> None:
     """Draw p, w and m of each question of a tile."""
     law = tile.numbers
     for i in range(TILE):
@@ -126,14 +129,14 @@ def draw_difficulty(plan: Any, tile: Any) -> None:
 
 
 @helper
-def kind_of(word: Any, p: float, m: float) -> int:
+def kind_of(word: np.uint32, p: float, m: float) -> int:
     """Kind of an independent answer."""
     u = uniform(word)
-    return np.int64(u >= p) + np.int64(u >= m)
+    return int(u >= p) + int(u >= m)
 
 
 @helper
-def classify(tile: Any, slot: int) -> None:
+def classify(tile: Tile, slot: int) -> None:
     """Kinds of the independent answers of one slot, for a tile."""
     row = ANSWERS + (slot & 3) * TILE
     for i in range(TILE):
@@ -141,7 +144,7 @@ def classify(tile: Any, slot: int) -> None:
 
 
 @helper
-def count_kinds(tile: Any, chains: int) -> None:
+def count_kinds(tile: Tile, chains: int) -> None:
     """How many of the chains of each question are right, and on the misconception."""
     for i in range(TILE):
         tile.integers[RIGHT + i] = 0
@@ -154,13 +157,13 @@ def count_kinds(tile: Any, chains: int) -> None:
 
 
 @helper
-def _ends(plan: Any, tile: Any, i: int, drawn: int, right: int, shared: int) -> bool:
+def _ends(plan: Plan, tile: Tile, i: int, drawn: int, right: int, shared: int) -> bool:
     """Whether the sampling stop ends it after ``drawn`` chains."""
     if plan.sampling == codes.ADAPTIVE:
         strays = drawn - right - shared
         high, low = max(right, shared), min(right, shared)
         if high == 0:
-            return 1 >= plan.sure_at[min(strays - 1, 1)]
+            return plan.sure_at[min(strays - 1, 1)] <= 1
         return high >= plan.sure_at[max(low, min(strays, 1))]
     if drawn % plan.window != 0:
         return False
@@ -172,7 +175,7 @@ def _ends(plan: Any, tile: Any, i: int, drawn: int, right: int, shared: int) -> 
 
 
 @helper
-def sample_until_stop(plan: Any, tile: Any, i: int, question: int, k0: Any, k1: Any) -> int:
+def sample_until_stop(plan: Plan, tile: Tile, i: int, question: int, k0: np.uint32, k1: np.uint32) -> int:
     """Draw chains of one question until the sampling stop ends it; returns their number."""
     right, shared, drawn = 0, 0, 0
     while drawn < plan.chains:
@@ -192,14 +195,14 @@ def sample_until_stop(plan: Any, tile: Any, i: int, question: int, k0: Any, k1: 
 
 
 @helper
-def sampled(tile: Any, i: int, slot: int) -> int:
+def sampled(tile: Tile, i: int, slot: int) -> int:
     """Label of the independent answer of a slot."""
-    kind = np.int64(tile.kinds[slot * TILE + i])
+    kind = int(np.int64(tile.kinds[slot * TILE + i]))  # int() alone would keep the byte
     return kind if kind < STRAY else STRAY + slot
 
 
 @helper
-def position_of(tile: Any, i: int, answer: int) -> int:
+def position_of(tile: Tile, i: int, answer: int) -> int:
     """First chain that gives an answer."""
     if answer >= STRAY:
         return answer - STRAY
@@ -210,7 +213,7 @@ def position_of(tile: Any, i: int, answer: int) -> int:
 
 
 @helper
-def plurality(tile: Any, i: int, drawn: int) -> int:
+def plurality(tile: Tile, i: int, drawn: int) -> int:
     """Most frequent answer of the chains; ties by a fair draw among the leaders in order of first appearance."""
     right, shared = tile.integers[RIGHT + i], tile.integers[SHARED + i]
     strays = drawn - right - shared
@@ -223,5 +226,5 @@ def plurality(tile: Any, i: int, drawn: int) -> int:
     tie = once(tile, CANDIDATE_TIE, i)
     if right == shared and right > 1:
         first = 0 if position_of(tile, i, 0) < position_of(tile, i, 1) else 1
-        return first if np.int64(tie * 2) == 0 else 1 - first
-    return sampled(tile, i, np.int64(tie * drawn))  # every answer came once
+        return first if int(tie * 2) == 0 else 1 - first
+    return sampled(tile, i, int(tie * drawn))  # every answer came once

@@ -1,7 +1,7 @@
 r"""Ranges of questions: the pure function that every driver, thread, process and machine calls.
 
-A :class:`Job` is a plan with a seed. :func:`count_range` turns questions lo .. hi - 1 of a job into integer counts on the outcome lattice. It depends on nothing
-else, so
+A :class:`Job` is a plan with a seed. :func:`count_range` turns questions lo .. hi - 1 of a job into integer counts on the outcome
+lattice. It depends on nothing else, so
 
 .. math:: counts(0, n) = \sum_k counts(lo_k, hi_k)
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -66,12 +66,15 @@ class Job:
     def arguments(self) -> tuple[Plan, np.uint32, np.uint32]:
         """Plan and key as the kernels take them; arrays that travelled between processes may be read-only, and are copied."""
         low, high = split_seed(self.seed)
-        fields = (value.copy() if isinstance(value, np.ndarray) and not value.flags.writeable else value for value in self.plan)
-        return Plan(*fields), np.uint32(low), np.uint32(high)
+        return Plan(*(_writable(value) for value in self.plan)), np.uint32(low), np.uint32(high)
 
     def tile(self) -> Tile:
         """Allocate working memory for one thread."""
         return make_tile(self.plan)
+
+
+def _writable(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) and not value.flags.writeable else value
 
 
 class Paths(NamedTuple):
@@ -91,7 +94,7 @@ class Paths(NamedTuple):
 
 
 def count_range(job: Job, lo: int, hi: int, tile: Tile | None = None) -> Counts:
-    """Counts of the outcomes of questions lo .. hi - 1; shape (size,).
+    """Count the outcomes of questions lo .. hi - 1; shape (size,).
 
     Parameters
     ----------

@@ -1,11 +1,12 @@
 """Room for one tile of questions: a few flat arrays, with named offsets into them.
 
-Few arrays mean few pointers, which a kernel keeps in registers; a fixed width means that an index costs a shift. Each thread has a tile of its own.
+Few arrays mean few pointers, which a kernel keeps in registers; a fixed width means that an index costs a shift. Each thread has a tile
+of its own.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +38,14 @@ RIGHT, SHARED = 0, TILE
 PANEL, CLUSTER, ANSWER, SIZE = (2 * TILE + MOST_AGENTS * which for which in range(4))
 
 
+Words = npt.NDArray[np.uint32]
+
+
 class Tile(NamedTuple):
     """Working memory of a kernel."""
 
-    words: npt.NDArray[np.uint32]
-    lanes: npt.NDArray[np.uint32]
+    words: Words
+    lanes: Words
     numbers: npt.NDArray[np.float64]
     integers: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.uint8]  # rows of TILE, one an independent answer: 0 right, 1 misconception, 2 stray
