@@ -1,7 +1,9 @@
-"""The adapter against a real language model behind a real server (SmolLM2-135M, one thread). Structure and money are asserted, never texts."""
+"""The adapter against a real language model behind a real server (SmolLM2-135M, one thread): structure and money, never texts."""
 
 import json
 import math
+import subprocess
+import sys
 
 import httpx2
 import localmodel
@@ -43,9 +45,6 @@ def write(path, rows):
 @pytest.fixture(scope="module")
 def uaad_run(endpoint, tmp_path_factory):
     """The ledger and the report of UAAD on five questions, by the command line."""
-    import subprocess
-    import sys
-
     folder = tmp_path_factory.mktemp("uaad")
     prices = folder / "prices.toml"
     prices.write_text(
@@ -113,7 +112,7 @@ def test_predicted_and_actual_stand_side_by_side_and_each_miss_is_explained(uaad
 
 
 def test_the_log_of_a_run_is_read_calibrated_and_planned_with(uaad_run, cli, tmp_path):
-    folder, report = uaad_run
+    folder, _ = uaad_run
     log = tmp_path / "log.csv"
     assert cli("ledger", folder / "ledger.db", "--export", log).exit_code == 0
     read = read_log(log)
@@ -154,9 +153,6 @@ def test_a_resumed_run_asks_the_model_nothing(uaad_run, cli, endpoint):
             client.close()
         assert len(messages) == len(keys) > 25
         assert proxy.exchanges == []
-
-
-KNOWN_FREE = {"429", "400", "401"}
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ("401", "400")])
@@ -212,7 +208,8 @@ def test_no_prompt_has_more_tokens_than_its_bytes_allow(uaad_run):
     folder, _ = uaad_run
     with Ledger(folder / "ledger.db", read_only=True) as book:
         rows = book._rows(
-            "SELECT a.prompt_bound, s.prompt_tokens, a.completion_bound, s.completion_tokens FROM attempts a JOIN settlements s ON s.attempt_id = a.id"
+            "SELECT a.prompt_bound, s.prompt_tokens, a.completion_bound, s.completion_tokens"
+            " FROM attempts a JOIN settlements s ON s.attempt_id = a.id"
         )
     assert rows
     assert all(used <= bound and written <= limit for bound, used, limit, written in rows)

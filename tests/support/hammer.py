@@ -48,6 +48,7 @@ class Report:
     exits: Counter = field(default_factory=Counter)
     faults: Counter = field(default_factory=Counter)
     cap: int = 0
+    raised: int = 0
     highest: int = 0
     charged: int = 0
     settled: int = 0
@@ -65,29 +66,21 @@ def hammer(
     arguments: list[str],
     ledger: Path,
     *,
-    cap: int,
+    caps: list[int],
     processes: int = 2,
     kills: int,
     seed: int,
     until: float = 1500.0,
 ) -> Report:
-    """Run `adjourn run ARGUMENTS` in several processes, kill -9 some at random moments, start them again until all end well."""
+    """Run `adjourn run ARGUMENTS` in several processes, kill -9 some at random moments, start them again until all end well.
+
+    When all processes stopped at the cap, the next of `caps` is given.
+    """
     draw = random.Random(seed)
-    report = Report(cap=cap)
+    report = Report()
+    level = 0
     began = time.monotonic()
-    base = [
-        sys.executable,
-        "-c",
-        COMMAND,
-        "run",
-        *arguments,
-        "--ledger",
-        str(ledger),
-        "--base-url",
-        proxy.url,
-        "--cap-usd",
-        str(cap / PICO),
-    ]
+    base = [sys.executable, "-c", COMMAND, "run", *arguments, "--ledger", str(ledger), "--base-url", proxy.url]
     running: dict[subprocess.Popen, float] = {}
     done = 0
     while done < processes:
@@ -97,7 +90,9 @@ def hammer(
             # The ledger exists after the first start; whoever enters the run first makes it.
             known = ledger.exists() and _has_run(ledger)
             log = (folder / f"process-{report.starts}.txt").open("w")
-            process = subprocess.Popen([*base, *(["--resume"] if known else [])], stdout=log, stderr=log)
+            process = subprocess.Popen(
+                [*base, "--cap-usd", str(caps[level] / PICO), *(["--resume"] if known else [])], stdout=log, stderr=log
+            )
             log.close()
             running[process] = time.monotonic() + draw.uniform(1.0, 6.0)
             report.starts += 1
@@ -109,13 +104,22 @@ def hammer(
                 del running[process]
                 report.exits[process.returncode] += 1
                 done += process.returncode == 0
+                if process.returncode == 4 and level + 1 < len(caps) and not running:
+                    assert _highest(ledger) <= caps[level], "the cap was passed"
+                    level += 1
             elif report.kills < kills and time.monotonic() > moment:
                 process.send_signal(signal.SIGKILL)
                 process.wait()
                 report.kills += 1
     report.seconds = time.monotonic() - began
+    report.cap, report.raised = caps[level], level
     _judge(report, proxy, ledger)
     return report
+
+
+def _highest(ledger: Path) -> int:
+    with Ledger(ledger, read_only=True) as book:
+        return max(row[0] for row in book._rows("SELECT total FROM charges"))
 
 
 def _has_run(ledger: Path) -> bool:
@@ -134,7 +138,6 @@ def _judge(report: Report, proxy: FaultProxy, ledger: Path) -> None:
         (run,) = book.runs()
         assert book.check() == []
         totals = book.totals()
-        report.highest = max(row[0] for row in book._rows("SELECT total FROM charges"))
         rate = Rate.of(
             Price("", run["settings"]["prices"]["prompt_usd_per_million"], run["settings"]["prices"]["completion_usd_per_million"])
         )
@@ -153,6 +156,7 @@ def _judge(report: Report, proxy: FaultProxy, ledger: Path) -> None:
     report.uncertain, report.dangling, report.dangling_attempts = totals.uncertain, totals.dangling, totals.dangling_attempts
     report.billed = sum(rate.cost(e.prompt_tokens, e.completion_tokens) for e in proxy.exchanges)
 
+    report.highest = _highest(ledger)
     assert report.highest <= report.cap, "the cap was passed"
     assert totals.charged == totals.settled + totals.uncertain + totals.dangling
     assert report.billed <= totals.charged, "more was billed than is charged"
