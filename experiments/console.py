@@ -34,6 +34,10 @@ UNITS = {
     "wrong_to_right": "of wrong candidates",
     "kappa": "Cohen's kappa",
     "swap_consistency": "share of items",
+    "swap_consistency_fresh": "share of items",
+    "accuracy_decisive": "share of decisive items",
+    "accuracy_half": "ties count half",
+    "accuracy_three_class": "ties are a class",
     "rounds": "rounds",
 }
 

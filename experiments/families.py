@@ -17,6 +17,7 @@ from ..model import (
     Pricing,
     Protocol,
     Result,
+    judging,
     load_population,
     load_prices,
     load_protocol,
@@ -28,7 +29,17 @@ from ..model import exact as exact_law
 from ..model.population import DEFAULT_POPULATION
 from ..model.settings import apply_settings, valid_keys
 
-__all__ = ["Case", "price_of", "reasoning_case"]
+__all__ = [
+    "Case",
+    "all_judging_populations",
+    "all_judging_protocols",
+    "all_populations",
+    "all_protocols",
+    "find_case",
+    "judging_case",
+    "price_of",
+    "reasoning_case",
+]
 
 
 @dataclass(frozen=True)
@@ -127,6 +138,41 @@ def reasoning_case(
     )
 
 
+def judging_case(
+    protocol: str | judging.JudgingProtocol,
+    population: str | Path | judging.JudgingPopulation | None = None,
+    settings: Mapping[str, str] | None = None,
+    prices: Path | None = None,
+    model: str | None = None,
+    *,
+    skip_meaningless: bool = False,
+) -> Case:
+    """Put together a judging protocol and a population (default ``mtbench-gpt4``); parameters as in :func:`reasoning_case`."""
+    policy = judging.load_judging_protocol(protocol) if isinstance(protocol, str) else protocol
+    law = population or judging.DEFAULT_JUDGING_POPULATION
+    law = law if isinstance(law, judging.JudgingPopulation) else judging.load_judging_population(law)
+    chosen = dict(settings or {})
+    if skip_meaningless:
+        known = judging.judging_valid_keys(policy, law)
+        chosen = {key: value for key, value in chosen.items() if key in known}
+    policy, law = judging.apply_judging_settings(policy, law, chosen)
+    pricing = price_of(prices, model, law.model)
+
+    def monte_carlo(**options: Any) -> Result:
+        from ..vectorized.judging import simulate_judging
+
+        return simulate_judging(policy, law, pricing=pricing, **options)
+
+    return Case(
+        protocol=policy,
+        population=law,
+        pricing=pricing,
+        exact=lambda: judging.simulate_exact(policy, law, pricing),
+        reference=lambda samples, seed: judging.simulate_reference(policy, law, samples, seed, pricing),
+        monte_carlo=monte_carlo,
+    )
+
+
 def find_case(
     protocol: str,
     population: str | None,
@@ -145,14 +191,27 @@ def find_case(
     """
     if protocol in protocol_names():
         return reasoning_case(protocol, population, settings, prices, model, skip_meaningless=skip_meaningless)
-    raise InputError(f'no protocol "{protocol}"; there are: {", ".join(protocol_names())}.')
+    if protocol in judging.judging_protocol_names():
+        return judging_case(protocol, population, settings, prices, model, skip_meaningless=skip_meaningless)
+    names = ", ".join([*protocol_names(), *judging.judging_protocol_names()])
+    raise InputError(f'no protocol "{protocol}"; there are: {names}.')
 
 
 def all_protocols() -> list[Protocol]:
-    """Shipped protocols, in the order of the presets."""
+    """Shipped protocols of reasoning debates, in the order of the presets."""
     return [load_protocol(name) for name in protocol_names()]
 
 
 def all_populations() -> list[Population]:
-    """Shipped populations."""
+    """Shipped populations of questions."""
     return [load_population(name) for name in population_names()]
+
+
+def all_judging_protocols() -> list[judging.JudgingProtocol]:
+    """Shipped protocols of judging."""
+    return [judging.load_judging_protocol(name) for name in judging.judging_protocol_names()]
+
+
+def all_judging_populations() -> list[judging.JudgingPopulation]:
+    """Shipped populations of items and judges."""
+    return [judging.load_judging_population(name) for name in judging.judging_population_names()]
