@@ -74,7 +74,7 @@ def hammer(
 ) -> Report:
     """Run `adjourn run ARGUMENTS` in several processes, kill -9 some at random moments, start them again until all end well.
 
-    When all processes stopped at the cap, the next of `caps` is given.
+    Where a process stopped at its cap, the next of `caps` is given from then on.
     """
     draw = random.Random(seed)
     report = Report()
@@ -82,6 +82,7 @@ def hammer(
     began = time.monotonic()
     base = [sys.executable, "-c", COMMAND, "run", *arguments, "--ledger", str(ledger), "--base-url", proxy.url]
     running: dict[subprocess.Popen, float] = {}
+    levels: dict[subprocess.Popen, int] = {}
     done = 0
     while done < processes:
         if time.monotonic() - began > until:
@@ -94,6 +95,7 @@ def hammer(
                 [*base, "--cap-usd", str(caps[level] / PICO), *(["--resume"] if known else [])], stdout=log, stderr=log
             )
             log.close()
+            levels[process] = level
             running[process] = time.monotonic() + draw.uniform(1.0, 6.0)
             report.starts += 1
             while not known and process.poll() is None and not _has_run(ledger):
@@ -104,7 +106,7 @@ def hammer(
                 del running[process]
                 report.exits[process.returncode] += 1
                 done += process.returncode == 0
-                if process.returncode == 4 and level + 1 < len(caps) and not running:
+                if process.returncode == 4 and levels[process] == level < len(caps) - 1:
                     assert _highest(ledger) <= caps[level], "the cap was passed"
                     level += 1
             elif report.kills < kills and time.monotonic() > moment:
