@@ -10,6 +10,7 @@ from rich.table import Table
 
 from ...model import OutcomeSpace, Population, Protocol, judging
 from ...model.exact import ExactLaw
+from ...model.judging.protocols import protocol_dict
 from ...model.outcomes import Costs
 from ...model.settings import valid_keys
 from ..console import emit
@@ -22,7 +23,7 @@ def protocols(as_json: JsonFlag = False, out: OutFile = None) -> None:
     reasoning, judges = all_protocols(), all_judging_protocols()
     questions, items = all_populations()[0], all_judging_populations()[0]
     data: dict[str, Any] = {p.name: {"family": "reasoning", **p.to_dict(), "settings": valid_keys(p, questions)} for p in reasoning}
-    data |= {p.name: {"family": "judging", **p.to_dict(), "settings": judging.judging_valid_keys(p, items)} for p in judges}
+    data |= {p.name: {"family": "judging", **protocol_dict(p), "settings": judging.judging_valid_keys(p, items)} for p in judges}
 
     def show(screen: Console) -> None:
         rows = [(p.name, str(p.chains), _debates(p), _calls(p, questions), p.source) for p in reasoning]
