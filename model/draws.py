@@ -28,6 +28,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv, ndtri
 
 from .errors import ParameterError
+from .quadrature import beta_quantile
 
 __all__ = [
     "AGENT_STRIDE",
@@ -202,7 +203,7 @@ def cell_edges() -> npt.NDArray[np.float64]:
 @lru_cache(maxsize=256)
 def beta_table(a: float, b: float) -> QuantileTable:
     """Quantile table of the Beta(a, b) law."""
-    return QuantileTable.of(lambda t: betaincinv(a, b, t), lambda t: 1.0 - betaincinv(b, a, t))
+    return QuantileTable.of(lambda t: beta_quantile(a, b, t), lambda t: 1.0 - beta_quantile(b, a, t))
 
 
 @lru_cache(maxsize=1)

@@ -22,16 +22,18 @@ The risk of step k is u(k) = 0.45 h(k) + 0.35 q + 0.20 d(k), and U = max over k 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
-from scipy.special import betainc, betaincinv, binom
+from scipy.special import betainc, binom
 
 from .checks import require_count, require_one_of, require_positive, require_probability, require_range
 from .errors import ParameterError
+from .quadrature import beta_quantile, tanh_sinh
 
 __all__ = ["MOST_STEPS", "Signals", "beta_shapes", "faulty_agreement", "faulty_mean", "variant_entropy"]
 
@@ -39,6 +41,8 @@ Floats = npt.NDArray[np.float64]
 
 MOST_STEPS = 64
 _MEAN_EDGE = 1e-3
+LEAST_SHAPES = (0.1, 0.5)
+"""Smallest shape parameters of a clean step's Beta law: below, double precision cannot tell scores near 0 or 1 apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +86,10 @@ class Signals:
             require_range(field, getattr(self, field), _MEAN_EDGE, 1 - _MEAN_EDGE)
         for field in ("concentration_h", "concentration_d"):
             require_positive(field, getattr(self, field), high=1e4, low=0.1)
+        for signal in ("h", "d"):
+            self._require_shapes(
+                f"mean_{signal}, concentration_{signal}", getattr(self, f"mean_{signal}"), getattr(self, f"concentration_{signal}")
+            )
         for field in ("auroc_h", "auroc_d"):
             require_range(field, getattr(self, field), 0.5, 1)
         require_probability("visibility", self.visibility)
@@ -93,6 +101,13 @@ class Signals:
         else:
             faulty_mean(self.mean_h, self.concentration_h, self.auroc_h, "auroc_h")
         faulty_mean(self.mean_d, self.concentration_d, self.auroc_d, "auroc_d")
+
+    @staticmethod
+    def _require_shapes(fields: str, mean: float, concentration: float) -> None:
+        low, high = beta_shapes(mean, concentration)
+        if low < LEAST_SHAPES[0] or high < LEAST_SHAPES[1]:
+            allowed = f"mean * concentration of at least {LEAST_SHAPES[0]:g} and (1 - mean) * concentration of at least {LEAST_SHAPES[1]:g}"
+            raise ParameterError(fields, (mean, concentration), allowed, "Below, steps tie at 0 or at 1: raise the concentration.")
 
     @property
     def black_box(self) -> bool:
@@ -127,11 +142,10 @@ def beta_shapes(mean: float, concentration: float) -> tuple[float, float]:
 
 def variant_entropy(variants: int) -> Floats:
     """Normalised entropy h when a = 0..variants of the variants agree; shape (variants + 1,). Not monotone at a = 0, 1 (both 1)."""
-    values = []
-    for a in range(variants + 1):
+    values = [1.0, 1.0]
+    for a in range(2, variants + 1):
         share = a / variants
-        own = -share * math.log(share) if a else 0.0
-        values.append((own + (1 - share) * math.log(variants)) / math.log(variants))
+        values.append((-share * math.log(share) + (1 - share) * math.log(variants)) / math.log(variants))
     return np.clip(np.array(values), 0.0, 1.0)
 
 
@@ -147,17 +161,23 @@ def faulty_mean(mean: float, concentration: float, auroc: float, field: str) -> 
     if auroc == 0.5:
         return mean
     clean = beta_shapes(mean, concentration)
-    v = (np.polynomial.legendre.leggauss(200)[0] + 1) / 2
-    weight = np.polynomial.legendre.leggauss(200)[1] / 2
+    v, weight = tanh_sinh()
 
     def excess(candidate: float) -> float:
         faulty = beta_shapes(candidate, concentration)
-        return float(np.dot(weight, betainc(*clean, betaincinv(*faulty, v)))) - auroc
+        return float(np.dot(weight, betainc(*clean, beta_quantile(*faulty, v)))) - auroc
 
     top = 1 - _MEAN_EDGE
     if excess(top) < 0:
         raise ParameterError(field, auroc, f"from 0.5 to {excess(top) + auroc:.4f} with these means and concentrations")
-    return float(brentq(excess, mean, top, xtol=1e-13, rtol=1e-13))
+    return _root(excess, mean, top)
+
+
+def _root(excess: Callable[[float], float], uninformative: float, extreme: float) -> float:
+    """Root between the value whose AUROC is 1/2 and the most extreme one; an AUROC within rounding of 1/2 changes nothing."""
+    if excess(uninformative) >= 0:
+        return uninformative
+    return float(brentq(excess, *sorted((uninformative, extreme)), xtol=1e-13, rtol=1e-13))
 
 
 @lru_cache(maxsize=1024)
@@ -180,4 +200,4 @@ def faulty_agreement(agreement: float, variants: int, auroc: float) -> float:
 
     if excess(0.0) < 0:
         raise ParameterError("auroc_h", auroc, f"from 0.5 to {excess(0.0) + auroc:.4f} with this agreement and number of variants")
-    return float(brentq(excess, 0.0, agreement, xtol=1e-13, rtol=1e-13))
+    return _root(excess, agreement, 0.0)

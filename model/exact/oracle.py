@@ -12,13 +12,13 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc
 
 from ..difficulty import BetaDifficulty
 from ..errors import ParameterError
 from ..population import Population
 from ..protocol import Protocol
-from .quadrature import tanh_sinh
+from ..quadrature import beta_quantile, tanh_sinh
 
 __all__ = ["OracleRouter", "oracle_router"]
 
@@ -64,7 +64,9 @@ class OracleRouter:
     def right(self, p: float, w: float) -> Floats:
         """P(right | p, w) by tier."""
         i, j, s = self.exponents.T
-        return np.asarray(self.coefficients @ (p**i * ((1 - p) * w) ** j * ((1 - p) * (1 - w)) ** s))
+        powers = [np.cumprod([1.0, *[x] * int(top.max())]) for x, top in zip((p, (1 - p) * w, (1 - p) * (1 - w)), (i, j, s), strict=True)]
+        # products and sums one after the other, which a compiled kernel can repeat bit for bit
+        return np.asarray(np.cumsum(self.coefficients * (powers[0][i] * powers[1][j] * powers[2][s]), axis=1)[:, -1])
 
     def tier(self, p: float, w: float) -> int:
         """Return the cheapest tier within rounding of the best."""
@@ -112,7 +114,7 @@ class OracleRouter:
         node, weight = tanh_sinh()
         points, weights = [np.array([0.0, 1.0])], [np.array([difficulty.mass_zero, difficulty.mass_one])]
         for low, high in zip(edges[:-1], edges[1:], strict=True):
-            points.append(betaincinv(a, b, low + (high - low) * node))
+            points.append(beta_quantile(a, b, low + (high - low) * node))
             weights.append(inner * (high - low) * weight)
         p, weight_p = np.concatenate(points), np.concatenate(weights)
         keep = weight_p > 0

@@ -118,6 +118,8 @@ def move_law(population: Population, answers: Answers, agent: int, fresh: dict[A
 class _Question:
     def __init__(self, protocol: Protocol, population: Population, p: float, w: float) -> None:
         self.protocol, self.population, self.p, self.w = protocol, population, p, w
+        self.rounds: dict[tuple[Answers, bool], list[tuple[Answers, float]]] = {}
+        self.votes: dict[tuple[Answers, Answer, bool], float] = {}
 
     def answer_law(self, label: Hashable) -> dict[Answer, float]:
         law = {RIGHT: self.p, MISCONCEPTION: (1 - self.p) * self.w, ("stray", label): (1 - self.p) * (1 - self.w)}
@@ -207,12 +209,12 @@ class _Question:
         for answers, share in self.first_answers(chains, candidate, tier.agents):
             marks = [candidate] if chains else largest(answers)
             for mark in marks:
-                alive[answers, mark] += mass * share / len(marks)
+                alive[(answers, mark) if protocol.initial == "chains" else _renamed(answers, mark)] += mass * share / len(marks)
         for round_ in range(1 if protocol.initial == "chains" else 2, limit + 1):
             following: dict[tuple[Answers, Answer], float] = defaultdict(float)
             for (before, mark), share in alive.items():
-                focused = hit and protocol.target != "none" if chains else False
-                for after, moved in self.round(before, round_, focused):
+                focused = hit and mark != RIGHT
+                for after, moved in self.round(before, focused):
                     if self.stops(chains, before, after, round_, tier.agents):
                         self.end(found, (len(chains), t, round_, StopReason.CONSENSUS), after, mark, True, share * moved)
                     else:
@@ -241,12 +243,19 @@ class _Question:
                 return round_, True
         return tier.rounds, False
 
-    def round(self, before: Answers, round_: int, focused: bool) -> Iterator[tuple[Answers, float]]:
-        laws = [
-            move_law(self.population, before, agent, self.answer_law(("fresh", round_, agent)), focused).items() for agent in range(len(before))
-        ]
-        for choice in product(*laws):
-            yield tuple(a for a, _ in choice), math.prod(mass for _, mass in choice)
+    def round(self, before: Answers, focused: bool) -> list[tuple[Answers, float]]:
+        """Next answers of all agents, sorted (agents are alike), with their probability."""
+        if (before, focused) not in self.rounds:
+            laws = [
+                move_law(self.population, before, agent, self.answer_law(("fresh", agent)), focused).items() for agent in range(len(before))
+            ]
+            merged: dict[Answers, float] = defaultdict(float)
+            for choice in product(*laws):
+                new = sorted((a for a, _ in choice), key=repr)
+                names = {a: ("new", k) for k, a in enumerate(a for a in new if a not in before and a != MISCONCEPTION and a != RIGHT)}
+                merged[tuple(names.get(a, a) for a in new)] += math.prod(mass for _, mass in choice)
+            self.rounds[before, focused] = list(merged.items())
+        return self.rounds[before, focused]
 
     def stops(self, chains: Answers, before: Answers, after: Answers, round_: int, agents: int) -> bool:
         rule = self.protocol.round_stop
@@ -270,7 +279,10 @@ class _Question:
     ) -> None:
         vote = self.protocol.vote
         weighted = vote == "weighted" or (vote == "weighted_after_stability" and stable)
-        right = right_wins(answers, mark, self.population.confidence if weighted else None)
+        answers, mark = _renamed(answers, mark)
+        if (answers, mark, weighted) not in self.votes:
+            self.votes[answers, mark, weighted] = right_wins(answers, mark, self.population.confidence if weighted else None)
+        right = self.votes[answers, mark, weighted]
         found[Outcome(*how, mark == RIGHT, True)] += mass * right
         found[Outcome(*how, mark == RIGHT, False)] += mass * (1 - right)
 
@@ -298,8 +310,9 @@ def right_wins(answers: Answers, candidate: Answer, confidence: ConfidenceLaw | 
 
 
 def _renamed(answers: Answers, mark: Answer) -> tuple[Answers, Answer]:
-    """Strays by order of appearance, so that equal situations meet."""
-    names: dict[Answer, Answer] = {RIGHT: RIGHT, MISCONCEPTION: MISCONCEPTION}
-    for answer in answers:
-        names.setdefault(answer, ("held", len(names)))
-    return tuple(names[a] for a in answers), names.get(mark, "lost")
+    """Agents in a fixed order, strays by size, so that equal situations meet."""
+    counts = Counter(answers)
+    strays = sorted((a for a in counts if a not in (RIGHT, MISCONCEPTION)), key=lambda a: (-counts[a], a != mark))
+    names: dict[Answer, Answer] = {a: ("held", k) for k, a in enumerate(strays)}
+    names.update({RIGHT: RIGHT, MISCONCEPTION: MISCONCEPTION})
+    return tuple(sorted((names[a] for a in answers), key=repr)), names.get(mark, "lost")
