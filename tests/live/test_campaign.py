@@ -42,7 +42,9 @@ def answers(request):
 def test_faults_kills_and_two_processes_leave_a_sound_ledger_under_the_cap(tmp_path, prices):
     caps = [PICO // 500, PICO // 50]
     with serve(answers) as server, proxied(server.url, choose(5, 0.7), late_seconds=1.5) as proxy:
-        report = hammer(tmp_path, proxy, arguments(tmp_path, prices, 25), tmp_path / "ledger.db", caps=caps, kills=4, seed=5)
+        report = hammer(
+            tmp_path, proxy, arguments(tmp_path, prices, 25), tmp_path / "ledger.db", caps=caps, kills=4, kill_every=(20, 50), seed=5
+        )
     assert report.attempts > 200
     assert report.kills == 4
     assert report.raised == 1

@@ -69,6 +69,7 @@ def hammer(
     caps: list[int],
     processes: int = 2,
     kills: int,
+    kill_every: tuple[int, int],
     seed: int,
     until: float = 1500.0,
 ) -> Report:
@@ -81,7 +82,8 @@ def hammer(
     level = 0
     began = time.monotonic()
     base = [sys.executable, "-c", COMMAND, "run", *arguments, "--ledger", str(ledger), "--base-url", proxy.url]
-    running: dict[subprocess.Popen, float] = {}
+    running: list[subprocess.Popen] = []
+    deadly = draw.randint(*kill_every)  # number of requests at which somebody dies
     levels: dict[subprocess.Popen, int] = {}
     done = 0
     while done < processes:
@@ -96,23 +98,23 @@ def hammer(
             )
             log.close()
             levels[process] = level
-            running[process] = time.monotonic() + draw.uniform(1.0, 6.0)
+            running.append(process)
             report.starts += 1
             while not known and process.poll() is None and not _has_run(ledger):
                 time.sleep(0.05)
         time.sleep(0.02)
-        for process, moment in list(running.items()):
+        if report.kills < kills and len(proxy.exchanges) >= deadly:
+            draw.choice(running).send_signal(signal.SIGKILL)
+            report.kills += 1
+            deadly = len(proxy.exchanges) + draw.randint(*kill_every)
+        for process in list(running):
             if process.poll() is not None:
-                del running[process]
+                running.remove(process)
                 report.exits[process.returncode] += 1
                 done += process.returncode == 0
                 if process.returncode == 4 and levels[process] == level < len(caps) - 1:
                     assert _highest(ledger) <= caps[level], "the cap was passed"
                     level += 1
-            elif report.kills < kills and time.monotonic() > moment:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
-                report.kills += 1
     report.seconds = time.monotonic() - began
     report.cap, report.raised = caps[level], level
     _judge(report, proxy, ledger)
