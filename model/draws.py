@@ -81,7 +81,7 @@ class Purpose(IntEnum):
     CONFIDENCE = 22  # slot = agent_slot(round, agent); round 0 and agent 0 for a single chain
 
     ITEM = 32  # judging: the item's own numbers; slots are those of judging.sampling.Latent
-    JUDGE = 33  # slot = 2 judge for its bias on the item, 2 judge + 1 for its position shift
+    JUDGE = 33  # slot = judging.sampling.judge_slot: a judge's own bias on the item, its position shift, whether it is undecided
     GAP = 34  # slot = the call's (judging.sampling.call_slot), times 12 for the criteria of a rubric
     GAP_TIE = 35  # does a zero-inflated gap vanish?
     ARGUMENT = 36  # slot = one an advocate of a call: how good its argument is
