@@ -28,7 +28,7 @@ from .protocols import Debate
 from .stopping import MOST_ROUNDS, SLACK, FixedRounds, GapStable, LeadBy, ReleasedCode, SignAgreement, TokenBudget
 from .verdicts import mean_verdicts, verdict_shares
 
-__all__ = ["Rounds", "rounds_fire_at_once", "rounds_law"]
+__all__ = ["Rounds", "rounds_fire_at_once", "rounds_law", "zero_rounds"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,6 +102,14 @@ def rounds_law(protocol: Debate, rounds: Rounds, e: Floats, need_verdict: bool) 
     return _by_gaps(protocol, rounds, e, need_verdict, total)
 
 
+def zero_rounds(protocol: Debate, limit: int) -> Floats:
+    """Law of the rounds where every gap is 0; shape (limit + 1, 2, 3)."""
+    held = np.zeros((limit + 1, 2, 3))
+    r = next((r for r in range(1, limit + 1) if _stops_on_zeros(protocol.stop, r)), limit)
+    held[r, int(_stops_on_zeros(protocol.stop, r)), 1] = 1.0
+    return held
+
+
 def _too_far(what: str) -> InputError:
     return InputError(f"the exact law does not reach {what}; use --engine mc or --engine reference.")
 
@@ -117,7 +125,7 @@ def _with_failures(law: GapLaw, stop: object) -> GapLaw:
         return law
     zero = law.zero if isinstance(law, ZeroInflatedBetaGap) else 0.0
     if isinstance(law, (BetaGap, ZeroInflatedBetaGap)):
-        return ZeroInflatedBetaGap(law.nu, min(stop.parse_failure + (1 - stop.parse_failure) * zero, 0.99))
+        return ZeroInflatedBetaGap(law.nu, min(stop.parse_failure + (1 - stop.parse_failure) * zero, 0.99), law.scale)
     raise _too_far("parse failures with this gap law")
 
 
@@ -247,9 +255,9 @@ class _Sums:
         law = self.rounds.law
         if not isinstance(law, ZeroInflatedBetaGap):
             return
-        r = next((r for r in range(1, self.rounds.limit + 1) if _stops_on_zeros(protocol.stop, r)), self.rounds.limit)
-        mass = law.zero**r
-        held[:, r, int(_stops_on_zeros(protocol.stop, r))] += mass * np.array([-0.5, 1.0, -0.5])
+        ties = zero_rounds(protocol, self.rounds.limit)
+        r = int(np.argmax(ties.sum(axis=(1, 2))))
+        held += law.zero**r * (ties - ties[:, :, 1:2] * np.array([0.5, 0.0, 0.5]))
 
 
 def _stops_on_zeros(stop: object, held: int) -> bool:

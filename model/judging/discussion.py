@@ -63,8 +63,11 @@ def evaluate_discussion(protocol: Discussion, population: JudgingPopulation) -> 
     apart, apart_weight = _deviations(n, judge.sigma_b * math.sqrt(1 - rho))
     law = _DiscussionLaw(protocol, judge.gap, 1 - population.discussion.pull * n / (n - 1), nodes.e, apart)
     masses = np.zeros(outcome_shape(protocol))
+    ties = JudgingStopReason.ROUND_LIMIT if protocol.until_agreement else JudgingStopReason.SCORED
+    masses[:, 1, protocol.turns, JUDGING_REASONS.index(ties)] = judge.undecided * nodes.weight.sum(axis=0)
     weight = nodes.weight.sum(axis=1)
-    fresh, same, known = 0.0, 0.0, True
+    fresh, same, known = judge.undecided, judge.undecided, True
+    shift_weight = (1 - judge.undecided) * shift_weight
     for shift, share in zip(shifts, shift_weight, strict=True):
         once, turned = law.outcomes(shift), law.outcomes(-shift)
         masses[:, :3] += share * np.einsum("nl,d,ndvrs->lvrs", nodes.weight, apart_weight, once)

@@ -3,7 +3,8 @@ r"""The score gap of one judgement: how the judge's two scores differ, given wha
 A judge that sees the effective difference e (:mod:`.items`: true difference, its bias, shifts of position and length) answers with a gap
 :math:`\delta`, its score of A minus its score of B; noise belongs to the answers, not to the slots.
 
-* :class:`BetaGap`: :math:`g = (1 + \delta)/2 \sim Beta(\nu \mu, \nu (1 - \mu))` with :math:`\mu = \Phi(e)`, so that mu stays inside (0, 1).
+* :class:`BetaGap`: :math:`g = (1 + \delta)/2 \sim Beta(\nu \mu, \nu (1 - \mu))` with :math:`\mu = \Phi(scale\, e)`, so that mu stays
+  inside (0, 1).
 * :class:`ZeroInflatedBetaGap`: the same, and :math:`\delta = 0` with probability ``zero``: integer scores tie often.
 * :class:`GaussianGap`: :math:`\delta = e + s Z`, unbounded; for closed forms and for logs that hold verdicts only.
 * :class:`RubricGap`: six criteria a side, each an integer from 1 to 20: round(level :math:`\pm` scale e / 2 + s Z), clipped.
@@ -309,32 +310,36 @@ class GaussianGap(GapLaw):
 
 @dataclass(frozen=True)
 class BetaGap(GapLaw):
-    """g = (1 + delta)/2 ~ Beta(nu mu, nu (1 - mu)) with mu = Phi(e).
+    """g = (1 + delta)/2 ~ Beta(nu mu, nu (1 - mu)) with mu = Phi(scale e).
 
     Parameters
     ----------
     nu : float
         Concentration: large where repeated judgements agree.
+    scale : float
+        How strongly the judge's scores spread: small where it gives close scores to unlike answers.
     """
 
     law: ClassVar[str] = "beta"
     nu: float = 10.0
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         require_positive("nu", self.nu, high=1e4, low=0.05)
+        require_positive("scale", self.scale, high=100, low=1e-3)
 
     @property
     def error_variance(self) -> float:
         """Variance of one judgement's noise on the scale of e, at e = 0."""
-        return math.pi / 2 / (self.nu + 1)
+        return math.pi / 2 / (self.nu + 1) / self.scale**2
 
     def with_error_variance(self, variance: float) -> BetaGap:
         """Return the law with this error variance."""
-        return replace(self, nu=math.pi / 2 / variance - 1)
+        return replace(self, nu=math.pi / 2 / (variance * self.scale**2) - 1)
 
     def below(self, e: Floats, gap: float) -> Floats:
         """P(delta < gap | e)."""
-        return beta_cdf(self.nu, e, (1 + gap) / 2)
+        return beta_cdf(self.nu, self.scale * e, (1 + gap) / 2)
 
     def lattice(self, cells: int, reach: float) -> Lattice:
         """Equal cells of [-1, 1]."""
@@ -344,7 +349,7 @@ class BetaGap(GapLaw):
     def masses(self, lattice: Lattice, e: Floats, shifts: Shifts, factor: float = 1.0) -> Floats:
         """Probabilities of the cells; shape (n, cells)."""
         edges = (lattice.low + np.arange(1, lattice.size)) * lattice.step
-        inner = _mixed(lambda x: beta_cdf(self.nu, x[:, None], (1 + edges[None, :]) / 2), e, shifts, self.error_variance)
+        inner = _mixed(lambda x: beta_cdf(self.nu, self.scale * x[:, None], (1 + edges[None, :]) / 2), e, shifts, self.error_variance)
         ends = np.zeros((len(e), 1)), np.ones((len(e), 1))
         return _cells(np.concatenate([ends[0], inner, ends[1]], axis=1))
 
@@ -353,7 +358,8 @@ class BetaGap(GapLaw):
         upper = np.concatenate([(1 - cells.edges) / 2, [0.0]])
 
         def outside(x: Floats) -> Floats:
-            return beta_cdf(self.nu, x[:, None], upper[None, :]) + beta_cdf(self.nu, -x[:, None], upper[None, :])
+            mean = self.scale * x[:, None]
+            return beta_cdf(self.nu, mean, upper[None, :]) + beta_cdf(self.nu, -mean, upper[None, :])
 
         mass = np.maximum(-np.diff(_mixed(outside, e, shifts, self.error_variance), axis=1), 0.0)
         return np.concatenate([mass, np.zeros((len(e), 1))], axis=1)
@@ -369,32 +375,41 @@ class ZeroInflatedBetaGap(GapLaw):
         Concentration of the continuous part.
     zero : float
         P(the two scores are equal), whatever e.
+    scale : float
+        As of :class:`BetaGap`.
     """
 
     law: ClassVar[str] = "zero_inflated_beta"
     nu: float = 10.0
     zero: float = 0.1
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         require_positive("nu", self.nu, high=1e4, low=0.05)
+        require_positive("scale", self.scale, high=100, low=1e-3)
         require_range("zero", self.zero, 0, 0.99)
 
     @property
     def error_variance(self) -> float:
         """Variance of one judgement's noise on the scale of e, at e = 0."""
-        return (1 - self.zero) * math.pi / 2 / (self.nu + 1)
+        return (1 - self.zero) * self.plain.error_variance
 
     def with_error_variance(self, variance: float) -> ZeroInflatedBetaGap:
         """Return the law with this error variance and the same share of zeros."""
-        return replace(self, nu=(1 - self.zero) * math.pi / 2 / variance - 1)
+        return replace(self, nu=self.plain.with_error_variance(variance / (1 - self.zero)).nu)
+
+    @property
+    def plain(self) -> BetaGap:
+        """Law of the gap where the scores differ."""
+        return BetaGap(self.nu, self.scale)
 
     def below(self, e: Floats, gap: float) -> Floats:
         """P(delta < gap | e)."""
-        return (1 - self.zero) * beta_cdf(self.nu, e, (1 + gap) / 2) + (self.zero if gap > 0 else 0.0)
+        return (1 - self.zero) * self.plain.below(e, gap) + (self.zero if gap > 0 else 0.0)
 
     def at_most(self, e: Floats, gap: float) -> Floats:
         """P(delta <= gap | e)."""
-        return (1 - self.zero) * beta_cdf(self.nu, e, (1 + gap) / 2) + (self.zero if gap >= 0 else 0.0)
+        return (1 - self.zero) * self.plain.below(e, gap) + (self.zero if gap >= 0 else 0.0)
 
     def lattice(self, cells: int, reach: float) -> Lattice:
         """Points of [-1, 1] at half the cells' width: the continuous part lives on the odd ones, the zero on point 0."""
@@ -403,16 +418,15 @@ class ZeroInflatedBetaGap(GapLaw):
 
     def masses(self, lattice: Lattice, e: Floats, shifts: Shifts, factor: float = 1.0) -> Floats:
         """Probabilities of the points; shape (n, points)."""
-        plain = BetaGap(self.nu)
-        cells = plain.lattice((lattice.size + 1) // 2, 0.0)
+        cells = self.plain.lattice((lattice.size + 1) // 2, 0.0)
         mass = np.zeros((len(e), lattice.size))
-        mass[:, ::2] = (1 - self.zero) * plain.masses(cells, e, shifts)
+        mass[:, ::2] = (1 - self.zero) * self.plain.masses(cells, e, shifts)
         mass[:, -lattice.low] += self.zero
         return mass
 
     def size_masses(self, cells: SizeCells, e: Floats, shifts: Shifts) -> Floats:
         """Probabilities of the cells of the gap's size; shape (n, cells + 2 atoms)."""
-        mass = (1 - self.zero) * BetaGap(self.nu).size_masses(cells, e, shifts)
+        mass = (1 - self.zero) * self.plain.size_masses(cells, e, shifts)
         mass[:, -1] += self.zero
         return mass
 

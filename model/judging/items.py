@@ -95,6 +95,8 @@ class Judge:
         Shift towards the answer shown first: mean, and standard deviation over items.
     verbosity : float
         Shift towards the longer answer, for each standard deviation of the length difference.
+    undecided : float
+        Share of items that the judge calls a tie whatever it is shown: equal scores in every call.
     gap : GapLaw
         How its score gap spreads.
     model : str
@@ -107,6 +109,7 @@ class Judge:
     position: float = 0.0
     position_sd: float = 0.0
     verbosity: float = 0.0
+    undecided: float = 0.0
     gap: GapLaw = field(default_factory=BetaGap)
     model: str = ""
 
@@ -116,6 +119,7 @@ class Judge:
         require_range("position", self.position, -100, 100)
         require_range("position_sd", self.position_sd, 0, 100)
         require_range("verbosity", self.verbosity, -100, 100)
+        require_probability("undecided", self.undecided)
 
     @property
     def rho_round(self) -> float:

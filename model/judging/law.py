@@ -15,7 +15,7 @@ the same noise it is known where a verdict can only move one way when every shif
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from scipy.special import log_ndtr
 from ..errors import InputError
 from ..outcomes import Pricing
 from ..result import Result
-from .chain import Rounds, rounds_fire_at_once, rounds_law
+from .chain import Rounds, rounds_fire_at_once, rounds_law, zero_rounds
 from .cost import last_round
 from .gaps import Shifts, ZeroInflatedBetaGap
 from .items import JudgingPopulation
@@ -120,10 +120,9 @@ class _DebateLaw:
         fresh = 0.0
         factor, factor_weight = factor_nodes(self.rho) if protocol.jurors else (np.zeros(1), np.ones(1))
         weight = nodes.weight.sum(axis=1)
-        straight, swapped = self._rounds(nodes.e, 1), self._rounds(nodes.e, -1)
-        for shift, shift_weight in zip(self.shift, self.shift_weight, strict=True):
-            once = self._verdicts(nodes.e, straight(shift), factor, 1)
-            turned = self._verdicts(nodes.e, swapped(shift), factor, -1)
+        for shift_weight, shift, straight, swapped in self._cases(nodes.e):
+            once = self._verdicts(nodes.e, straight, factor, 1)
+            turned = self._verdicts(nodes.e, swapped, factor, -1)
             mean = np.einsum("f,nfrsv->nrsv", factor_weight, once)
             joint = shift_weight * np.einsum("nl,nrsv->lvrs", nodes.weight, mean)
             for fired in (0, 1) if self._may_stop() or rounds_fire_at_once(protocol.stop) else (0,):
@@ -131,9 +130,19 @@ class _DebateLaw:
             a, b = once.sum(axis=(2, 3)), turned.sum(axis=(2, 3))
             fresh += shift_weight * float(np.einsum("n,f,nfv->", weight, factor_weight, a * b))
             if same is not None:
-                kept = self._same(nodes.e, float(shift), a, b)
+                kept = self._same(shift, a, b)
                 same = None if kept is None else same + shift_weight * float(np.einsum("n,f,nf->", weight, factor_weight, kept))
         return JudgingTally(masses, same, fresh)
+
+    def _cases(self, e: Floats) -> Iterator[tuple[float, float, Floats, Floats]]:
+        """Probability, position shift and laws of the rounds in both orders: the judge decided, at each shift; or undecided."""
+        decided = 1 - self.judge.undecided
+        straight, swapped = self._rounds(e, 1), self._rounds(e, -1)
+        for shift, weight in zip(self.shift, self.shift_weight, strict=True):
+            yield decided * float(weight), float(shift), straight(float(shift)), swapped(float(shift))
+        if self.judge.undecided:
+            zeros = np.broadcast_to(zero_rounds(self.protocol, self.limit), (len(e), self.limit + 1, 2, 3))
+            yield self.judge.undecided, 0.0, zeros, zeros
 
     @staticmethod
     def _reach(values: Floats) -> list[float]:
@@ -203,7 +212,7 @@ class _DebateLaw:
         votes = [vote_probability(slope * (e[:, None] + s * self.jury_shift), factor[None, :], self.rho) for s in signs]
         return np.asarray(sum(votes) / len(votes))
 
-    def _same(self, e: Floats, shift: float, a: Floats, b: Floats) -> Floats | None:
+    def _same(self, shift: float, a: Floats, b: Floats) -> Floats | None:
         """P(the verdict stays | e, factor) under the same noise; None where it is not known."""
         protocol, law, stop = self.protocol, self.judge.gap, self.protocol.stop
         judge_matters = self.needs_judge or self._may_stop()

@@ -75,15 +75,16 @@ def _one_judge(protocol: Panel, population: JudgingPopulation, judge: Judge) -> 
     ]
     nodes = evidence(population.items, judge.sigma_b**2 + judge.verbosity**2, bends)
     weight = nodes.weight.sum(axis=1)
-    table, fresh, same = np.zeros((3, 3)), 0.0, 0.0
+    decided = 1 - judge.undecided
+    table, fresh, same = np.outer(nodes.weight.sum(axis=0), [0.0, judge.undecided, 0.0]), judge.undecided, judge.undecided
     known = True
     for shift, share in zip(shifts, shift_weight, strict=True):
         once, turned = _verdicts(protocol, judge.gap, nodes.e, shift), _verdicts(protocol, judge.gap, nodes.e, -shift)
-        table += share * np.einsum("nl,nv->lv", nodes.weight, once)
-        fresh += share * float(weight @ (once * turned).sum(axis=1))
+        table += decided * share * np.einsum("nl,nv->lv", nodes.weight, once)
+        fresh += decided * share * float(weight @ (once * turned).sum(axis=1))
         kept = _same(protocol, judge.gap, nodes.e, shift, once, turned) if known else None
         known = kept is not None
-        same += 0.0 if kept is None else share * float(weight @ kept)
+        same += 0.0 if kept is None else decided * share * float(weight @ kept)
     return _tally(protocol, table, same if known else None, fresh)
 
 
@@ -290,7 +291,9 @@ class PanelNodes:
         return np.asarray(make_interp_spline(grid, table.reshape(len(grid), -1), k=7)(u).reshape(len(u), *table.shape[1:]))
 
     def _ballots(self, judge: Judge, e: Floats, shift: float) -> Floats:
-        return _ballots(judge.gap, e, _call_groups(self.protocol, shift))
+        votes = (1 - judge.undecided) * _ballots(judge.gap, e, _call_groups(self.protocol, shift))
+        votes[:, self.protocol.calls_each] += judge.undecided
+        return votes
 
     def verdicts(self, members: Sequence[int], weights: Sequence[int]) -> Floats:
         """P(A, tie, B) of the panel of some of the judges, shape (nodes, 3).
@@ -332,11 +335,16 @@ class PanelNodes:
         return float(self.label.sum(axis=1) @ _agree(total))
 
     def _joint_same(self, judge: Judge, e: Floats, shift: float) -> Floats:
-        return _joint_ballots(self.protocol, judge.gap, e, shift)
+        return self._or_undecided(judge, _joint_ballots(self.protocol, judge.gap, e, shift))
 
     def _joint_fresh(self, judge: Judge, e: Floats, shift: float) -> Floats:
-        once, turned = self._ballots(judge, e, shift), self._ballots(judge, e, -shift)
-        return np.asarray(once[:, :, None] * turned[:, None, :])
+        once, turned = (_ballots(judge.gap, e, _call_groups(self.protocol, s)) for s in (shift, -shift))
+        return self._or_undecided(judge, once[:, :, None] * turned[:, None, :])
+
+    def _or_undecided(self, judge: Judge, joint: Floats) -> Floats:
+        joint = (1 - judge.undecided) * joint
+        joint[:, self.protocol.calls_each, self.protocol.calls_each] += judge.undecided
+        return joint
 
 
 def _shifted(x: Floats, by: int) -> Floats:

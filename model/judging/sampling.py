@@ -21,7 +21,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 from ..draws import cell_edges
 from .gaps import CRITERIA, EDGE, RUBRIC_POINTS, TOP_SCORE
 
-__all__ = ["Latent", "argument_slot", "beta_gap_at", "beta_gap_table", "call_slot", "gap_of_z", "rubric_score"]
+__all__ = ["Latent", "argument_slot", "beta_gap_at", "beta_gap_table", "call_slot", "gap_of_z", "judge_slot", "rubric_score"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,6 +49,11 @@ class Latent(IntEnum):
 def call_slot(run: int, judge: int, call: int) -> int:
     """Slot of a judge's call (all counted from 0); run 1 is the repetition with fresh noise."""
     return (run * MOST_JUDGES + judge) * MOST_CALLS + call
+
+
+def judge_slot(judge: int, what: int) -> int:
+    """Slot of a judge's number on the item: 0 its own bias, 1 its position shift, 2 whether it is undecided."""
+    return 4 * judge + what
 
 
 def argument_slot(run: int, call: int, side: int, advocate: int) -> int:

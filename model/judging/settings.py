@@ -43,13 +43,13 @@ _STOP_KEYS: dict[type, tuple[str, ...]] = {
     TokenBudget: ("token_budget",),
 }
 _GAP_KEYS: dict[type, tuple[str, ...]] = {
-    BetaGap: ("nu",),
-    ZeroInflatedBetaGap: ("nu", "zero"),
+    BetaGap: ("nu", "scale"),
+    ZeroInflatedBetaGap: ("nu", "zero", "scale"),
     GaussianGap: ("sd", "tie", "factor"),
     RubricGap: ("level", "scale", "sd", "tie"),
 }
 _ITEM_KEYS = ("mean_x", "sigma_x", "human_sd", "tie_band")
-_JUDGE_KEYS = ("sigma_b", "position", "position_sd", "verbosity", "rho_round")
+_JUDGE_KEYS = ("sigma_b", "position", "position_sd", "verbosity", "undecided", "rho_round")
 
 
 def _protocol_keys(protocol: JudgingProtocol) -> list[str]:
@@ -196,7 +196,7 @@ def _set_judge(judge: Judge, numbers: Mapping[str, float]) -> Judge:
     gap_keys = _GAP_KEYS[type(judge.gap)]
     law: Any = judge.gap
     gap: Any = replace(law, **_only(numbers, gap_keys))
-    changes: dict[str, Any] = _only(numbers, ("sigma_b", "position", "position_sd", "verbosity"))
+    changes: dict[str, Any] = _only(numbers, ("sigma_b", "position", "position_sd", "verbosity", "undecided"))
     if "position" in numbers:
         changes.setdefault("position_sd", 0.0)
     if "rho_judges" in numbers:

@@ -24,6 +24,7 @@ from .sampling import (
     beta_gap_table,
     call_slot,
     gap_of_z,
+    judge_slot,
     rubric_gap,
     rubric_score,
 )
@@ -124,19 +125,26 @@ class SampledJudgingSource:
     def bias(self, place: int) -> float:
         """Bias of a judge on this item."""
         judge = self.population.judges[place]
-        own = self._normal(Purpose.JUDGE, 2 * place)
+        own = self._normal(Purpose.JUDGE, judge_slot(place, 0))
         shared = self._normal(Purpose.ITEM, Latent.SHARED)
         return judge.sigma_b * (judge.loading * shared + math.sqrt(1 - judge.loading**2) * own)
 
     def shift(self, place: int, a_first: bool) -> float:
         """Position shift of a judge towards the answer shown first."""
         judge = self.population.judges[place]
-        size = self.anonymity * (judge.position + judge.position_sd * self._normal(Purpose.JUDGE, 2 * place + 1))
+        size = self.anonymity * (judge.position + judge.position_sd * self._normal(Purpose.JUDGE, judge_slot(place, 1)))
         return size if a_first else -size
+
+    def undecided(self, place: int) -> bool:
+        """Whether a judge calls this item a tie whatever it is shown."""
+        share = self.population.judges[place].undecided
+        return share > 0 and uniform(self.seed, self.item, Purpose.JUDGE, judge_slot(place, 2)) < share
 
     def gap(self, judge: int, call: int, a_first: bool, previous: float) -> float:
         """Gap of a judge of a panel or of a debate."""
         law = self.population.judges[judge]
+        if self.undecided(judge):
+            return 0.0
         if isinstance(self.protocol, Panel):
             e = self.difference + self.bias(judge) + law.verbosity * self.length + self.shift(judge, a_first)
             return self._draw(law.gap, e, judge, call)
@@ -170,6 +178,8 @@ class SampledJudgingSource:
 
     def opinion(self, agent: int, turn: int, a_first: bool) -> float:
         """Gap of an agent of a discussion around its stance in that turn."""
+        if self.undecided(0):
+            return 0.0
         stance = self._stances(turn)[agent] + self.shift(0, a_first)
         return self._draw(self.population.judges[0].gap, stance, agent, turn)
 
@@ -180,7 +190,7 @@ class SampledJudgingSource:
         common = self.difference + judge.verbosity * self.length
         shared = self._normal(Purpose.ITEM, Latent.SHARED)
         n = self.protocol.agents
-        own = [self._normal(Purpose.JUDGE, 2 * agent) for agent in range(n)]
+        own = [self._normal(Purpose.JUDGE, judge_slot(agent, 0)) for agent in range(n)]
         stances = [common + judge.sigma_b * (math.sqrt(rho) * shared + math.sqrt(1 - rho) * d) for d in own]
         for _ in range(turn):
             total = total_of(stances)
@@ -206,7 +216,7 @@ class SampledJudgingSource:
         u = uniform(self.seed, self.item, Purpose.GAP, slot)
         lower = u < 0.5
         cell, fraction = table_cell(u if lower else 1.0 - u)
-        return beta_gap_at(beta_gap_table(float(law.nu)), gap_of_z(), e, 1.0 if lower else -1.0, cell, fraction)
+        return beta_gap_at(beta_gap_table(float(law.nu)), gap_of_z(), law.scale * e, 1.0 if lower else -1.0, cell, fraction)
 
     def vote(self, juror: int, arguments: int, a_first: bool) -> int:
         """Vote of a juror (:class:`.items.JuryLaw`)."""
