@@ -18,7 +18,7 @@ broken                                some comparison fails, some assumption can
 false as stated                       a counterexample in which all *stated* assumptions hold
 assumes its conclusion                the converse holds too: the assumptions are the conclusion in other words
 true under the stated assumptions     everything holds, and each assumption is needed
-proved                                everything holds and nothing is assumed
+proved                                everything holds and nothing is assumed beyond definitions
 ====================================  =====================================================================================================
 """
 
@@ -78,6 +78,8 @@ class Check:
         How they should relate.
     holds : bool
         Whether they do.
+    sides : tuple of two objects, optional
+        The sides as they were compared, for :meth:`to_latex`.
     """
 
     label: str
@@ -85,10 +87,51 @@ class Check:
     relation: str
     right: float | str
     holds: bool
+    sides: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain object."""
+        return {"label": self.label, "left": self.left, "relation": self.relation, "right": self.right, "holds": self.holds}
+
+    def to_latex(self) -> str:
+        """One line of LaTeX: the two sides where they are mathematics, else their values."""
+        left, right = self.sides if self.sides is not None else (self.left, self.right)
+        relation = {"=": "=", "<=": r"\le", "<": "<", "rounds to": r"\approx"}.get(
+            self.relation, r"\approx" if self.relation[0] == "=" else "="
+        )
+        return rf"{_latex(left)} {relation} {_latex(right)} \quad \text{{({_escape(self.label)})}}"
 
     def __str__(self) -> str:
         """Text on one line."""
         return f"{self.label}: {_text(self.left)} {self.relation} {_text(self.right)}{'' if self.holds else '   DOES NOT HOLD'}"
+
+
+_SPECIAL = {
+    "_": r"\_",
+    "^": r"\^{}",
+    "%": r"\%",
+    "&": r"\&",
+    "#": r"\#",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\~{}",
+    "\\": r"\textbackslash{}",
+}
+
+
+def _escape(text: str) -> str:
+    return "".join(_SPECIAL.get(character, character) for character in text)
+
+
+def _latex(side: Any) -> str:
+    if isinstance(side, float):
+        return f"{side:.6g}"
+    if isinstance(side, Fraction):
+        side = sympy.Rational(side.numerator, side.denominator)
+    if isinstance(side, (int, sympy.Basic)) and not isinstance(side, bool):
+        return str(sympy.latex(side))
+    return rf"\text{{{_escape(str(side))}}}"
 
 
 def _text(side: float | str) -> str:
@@ -109,7 +152,7 @@ def equal(label: str, left: Any, right: Any) -> Check:
         raise TypeError(f"{label}: an exact comparison of a float; use near()")
     else:
         holds = left == right
-    return Check(label, _side(left), "=", _side(right), bool(holds))
+    return Check(label, _side(left), "=", _side(right), bool(holds), (left, right))
 
 
 def near(label: str, left: float, right: float, tolerance: float = 1e-9) -> Check:
@@ -149,12 +192,16 @@ class Assumption:
         Entries of the claim's world that change when the assumption is dropped.
     stated : bool
         False for an assumption that the statement leaves out although it needs it.
+    by_definition : bool
+        True for what holds by the definition of the system or is the statement's own "if": not an assumption about the world, but it can be
+        switched off like one.
     """
 
     name: str
     statement: str
     off: Mapping[str, Any]
     stated: bool = True
+    by_definition: bool = False
 
 
 @dataclass(frozen=True)

@@ -102,33 +102,33 @@ def _float_table(tau: Fraction, epsilon: Fraction, agents: int) -> Bools:
 
 
 @lru_cache(maxsize=16)
-def grid_rules(agents: int, compare: str = "exact", first: str = "agents", lowest: int = 1) -> int:
+def _grid_tables(agents: int, before: int | None = None) -> list[Bools]:
+    """Tables of the rules at all points of the grid."""
+    return [StableConsensus(tau_c=tau, epsilon=epsilon).table(agents, before) for tau, epsilon in product(_TAUS, _EPSILONS)]
+
+
+def grid_rules(agents: int, first: str = "agents", lowest: int = 1) -> int:
     """Count distinct rules on the grid.
 
     Parameters
     ----------
     agents : int
         N.
-    compare : {"exact", "float"}
-        How shares are compared with thresholds.
     first : {"agents", "chains"}
         Whether C(0) is a share of the agents or of five chains (then two tables make a rule).
     lowest : int
         Smallest dominant count that can occur; ceil(N/2) where answers are binary.
     """
-    rules = set()
-    for tau, epsilon in product(_TAUS, _EPSILONS):
-        rule = StableConsensus(tau_c=tau, epsilon=epsilon)
-        table = rule.table(agents) if compare == "exact" else _float_table(tau, epsilon, agents)
-        key = table[lowest:, lowest:].tobytes()
-        rules.add(key + rule.table(agents, 5).tobytes() if first == "chains" else key)
-    return len(rules)
+    rules = [table[lowest:, lowest:].tobytes() for table in _grid_tables(agents)]
+    if first == "chains":
+        rules = [rule + table.tobytes() for rule, table in zip(rules, _grid_tables(agents, 5), strict=True)]
+    return len(set(rules))
 
 
 def _u4_conclusion(*, compare: str, first: str, binary: bool) -> Iterator[Check]:
     for agents, count in ((6, 30), (3, 9)):
         lowest = -(-agents // 2) if binary else 1
-        yield equal(f"distinct rules of {agents} agents on the 71 x 101 grid", grid_rules(agents, compare, first, lowest), count)
+        yield equal(f"distinct rules of {agents} agents on the 71 x 101 grid", grid_rules(agents, first, lowest), count)
         yield equal(f"corners of cells decided wrongly, {agents} agents", _wrong_corners(agents, compare), 0)
 
 
@@ -228,10 +228,13 @@ U4 = Claim(
     world={"compare": "exact", "first": "agents", "binary": False},
     assumptions=(
         Assumption(
-            "exact comparison", "shares and thresholds are compared as rationals, not as floating-point numbers", {"compare": "float"}
+            "exact comparison",
+            "shares and thresholds are compared as rationals, not as floating-point numbers",
+            {"compare": "float"},
+            by_definition=True,
         ),
-        Assumption("share of the agents", "C(0) is a share of the N agents", {"first": "chains"}),
-        Assumption("open answers", "dominant counts from 1 to N can occur", {"binary": True}),
+        Assumption("share of the agents", "C(0) is a share of the N agents", {"first": "chains"}, by_definition=True),
+        Assumption("open answers", "dominant counts from 1 to N can occur", {"binary": True}, by_definition=True),
     ),
     conclusion=_u4_conclusion,
     plot=_u4_plot,
@@ -330,8 +333,10 @@ U5 = Claim(
     law=_u5_law,
     world={"same_paths": True, "monotone_change": True},
     assumptions=(
-        Assumption("same answers", "both rules look at the same path", {"same_paths": False}),
-        Assumption("both stricter", "tau_c rises and epsilon falls, not one against the other", {"monotone_change": False}),
+        Assumption("same answers", "both rules look at the same path", {"same_paths": False}, by_definition=True),
+        Assumption(
+            "both stricter", "tau_c rises and epsilon falls, not one against the other", {"monotone_change": False}, by_definition=True
+        ),
     ),
     conclusion=_u5_conclusion,
 )

@@ -42,6 +42,8 @@ class Examination:
         The conclusion with each assumption switched off.
     counterexamples : tuple of Counterexample
         Refutations of the statement.
+    points : int
+        Number of points at which the property was looked at.
     failures : tuple of str
         Why the verdict is *broken*; empty otherwise.
     seconds : float
@@ -57,6 +59,7 @@ class Examination:
     law: tuple[Check, ...]
     dropped: Mapping[str, tuple[Check, ...]]
     counterexamples: tuple[Counterexample, ...]
+    points: int
     failures: tuple[str, ...]
     seconds: float
 
@@ -118,10 +121,10 @@ def examine(claim: Claim, points: int = _POINTS) -> Examination:
         evidence.require(example.refutes, f"counterexample {example.label}: {dict(example.ways)} does not contradict {example.allowed}")
     unstated = any(not assumption.stated for assumption in claim.assumptions)
     evidence.require(bool(counterexamples) or not unstated, "an unstated assumption is needed, but there is no counterexample")
-    verdict = _verdict(bool(evidence.failures), bool(counterexamples), bool(converse), bool(claim.assumptions))
+    verdict = _verdict(bool(evidence.failures), bool(counterexamples), bool(converse), any(not a.by_definition for a in claim.assumptions))
     seconds = time.perf_counter() - began
     return Examination(
-        claim, verdict, derivation, witness, conclusion, converse, law, dropped, counterexamples, tuple(evidence.failures), seconds
+        claim, verdict, derivation, witness, conclusion, converse, law, dropped, counterexamples, points, tuple(evidence.failures), seconds
     )
 
 

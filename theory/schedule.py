@@ -116,9 +116,9 @@ U1 = Claim(
     law=_u1_law,
     world={"weights": PUBLISHED, "common": True},
     assumptions=(
-        Assumption("convex weights", "weights sum to 1", {"weights": (0.45, 0.35, 0.40)}),
-        Assumption("non-negative weights", "no weight is negative", {"weights": (0.85, 0.35, -0.20)}),
-        Assumption("answer-level q", "q is the same for all steps", {"common": False}),
+        Assumption("convex weights", "weights sum to 1", {"weights": (0.45, 0.35, 0.40)}, by_definition=True),
+        Assumption("non-negative weights", "no weight is negative", {"weights": (0.85, 0.35, -0.20)}, by_definition=True),
+        Assumption("answer-level q", "q is the same for all steps", {"common": False}, by_definition=True),
     ),
     conclusion=_u1_conclusion,
 )
@@ -204,8 +204,8 @@ U2 = Claim(
     law=_u2_law,
     world={"synthesiser": True, "medium_rounds": 1},
     assumptions=(
-        Assumption("synthesiser", "one call writes the answer", {"synthesiser": False}),
-        Assumption("one medium round", "the medium tier has one round", {"medium_rounds": 2}),
+        Assumption("synthesiser", "one call writes the answer", {"synthesiser": False}, by_definition=True),
+        Assumption("one medium round", "the medium tier has one round", {"medium_rounds": 2}, by_definition=True),
     ),
     conclusion=_u2_conclusion,
 )
@@ -284,7 +284,7 @@ U3 = Claim(
     },
     law=_u3_law,
     world={"limit": 3},
-    assumptions=(Assumption("round limit", "a tier has a last round, R <= 3", {"limit": 60}),),
+    assumptions=(Assumption("round limit", "a tier has a last round, R <= 3", {"limit": 60}, by_definition=True),),
     conclusion=_u3_conclusion,
 )
 

@@ -205,61 +205,43 @@ def _uniform_success() -> Fraction:
     return third * 2 * third * x_only + 4 * third**2 * both
 
 
+def _unit_rule(nodes: int) -> tuple[Floats, Floats]:
+    t, weight = np.polynomial.legendre.leggauss(nodes)
+    return np.asarray((t + 1) / 2), np.asarray(weight / 2)
+
+
 @lru_cache(maxsize=8)
 def _success_by_singles(law: Law, nodes: int = 32) -> float:
     """Condition on the two single scores, for any law: given X_1 = x the maximum is x with chance F(x)^2, else above it.
 
-    Everything is integrated over ranks u = F(x). The inner integral over the second maximum is closed; the outer three are Gauss-Legendre
-    on the pieces between kinks.
+    Everything is integrated over ranks F(x), F(y) < F(x) (the other half is its mirror image) and F(max X); max Y <= z has chance F(z)^2
+    for z >= y, else 0.
     """
-    t, weight = np.polynomial.legendre.leggauss(nodes)
-    u, w = (t + 1) / 2, weight / 2
-    total = 0.0
-    q = law.ppf
-    for x_rank, x_weight in zip(u, w, strict=True):
-        x = float(q(np.array(x_rank)))
-        below, below_weight = x_rank * u, x_rank * w  # y < x; the other half is its mirror image
-        for y_rank, y_weight in zip(below, below_weight, strict=True):
-            y = float(q(np.array(y_rank)))
-            total += 2 * x_weight * y_weight * _success_given(law, x, x_rank, y, y_rank, u, w)
-    return float(total)
-
-
-def _success_given(law: Law, x: float, x_rank: float, y: float, y_rank: float, u: Floats, w: Floats) -> float:
-    """P(|max X - max Y| > x - y | X_1 = x, Y_1 = y), y < x."""
+    u, w = _unit_rule(nodes)
+    x_rank = u[:, None, None]
+    y_rank = x_rank * u[None, :, None]
+    max_rank = x_rank + (1 - x_rank) * u[None, None, :]
+    x, y, largest = law.ppf(x_rank), law.ppf(y_rank), law.ppf(max_rank)
     gap = x - y
-
-    def other(m: Floats) -> Floats:
-        """P(|m - max Y| > gap): max Y <= z has probability F(z)^2 for z >= y, else 0; m >= x."""
-        lower = np.where(m - gap > y, law.cdf(m - gap) ** 2, 0.0)
-        return np.asarray(lower + 1 - law.cdf(m + gap) ** 2)
-
-    ranks = x_rank + (1 - x_rank) * u
-    above = float((1 - x_rank) * (w * 2 * ranks) @ other(law.ppf(ranks)))
-    at_single = x_rank**2 * (1 - float(law.cdf(np.array(x + gap))) ** 2)  # max X = x: |x - max Y| > gap needs max Y > x + gap
-    return at_single + above
+    lower = np.where(largest - gap > y, law.cdf(largest - gap) ** 2, 0.0)
+    above = ((1 - x_rank) * 2 * max_rank * (lower + 1 - law.cdf(largest + gap) ** 2)) @ w
+    at_single = (x_rank**2 * (1 - law.cdf(x + gap) ** 2))[:, :, 0]  # max X = x: the gap of the maxima must come from max Y > x + gap
+    return float(2 * (w * u) @ (above + at_single) @ w)
 
 
 @lru_cache(maxsize=8)
 def _success_by_maxima(law: Law, nodes: int = 48) -> float:
     """Condition on the two maxima first, as in the exact uniform case, for any law."""
-    t, weight = np.polynomial.legendre.leggauss(nodes)
-    u, w = (t + 1) / 2, weight / 2
-    total = 0.0
-    for n_rank, n_weight in zip(u, w, strict=True):
-        n = float(law.ppf(np.array(n_rank)))
-        for part, part_weight in zip(u, w, strict=True):
-            m_rank = n_rank * part
-            m = float(law.ppf(np.array(m_rank)))
-            density = 2 * 9 * n_rank**2 * m_rank**2 * n_rank * n_weight * part_weight  # max Y = n > max X = m, doubled for the mirror image
-            gap = n - m
-            x_only = 1 - float(law.cdf(np.array(m - gap))) / n_rank  # x = m, y below n and above m - gap
-            ranks = m_rank * u
-            x = law.ppf(ranks)
-            inner = np.minimum(law.cdf(x + gap), n_rank) - law.cdf(x - gap)
-            both = float(w @ inner) / n_rank
-            total += density * (2 / 9 * x_only + 4 / 9 * both)
-    return float(total)
+    u, w = _unit_rule(nodes)
+    n_rank = u[:, None]  # of the larger maximum, max Y; the case max X > max Y is its mirror image
+    m_rank = n_rank * u[None, :]
+    n, m = law.ppf(n_rank), law.ppf(m_rank)
+    density = 2 * 9 * n_rank**2 * m_rank**2 * n_rank * w[:, None] * w[None, :]
+    gap = n - m
+    x_only = 1 - law.cdf(m - gap) / n_rank  # x = m, and y below n but above m - gap
+    x = law.ppf(m_rank[:, :, None] * u)
+    inner = np.minimum(law.cdf(x + gap[:, :, None]), n_rank[:, :, None]) - law.cdf(x - gap[:, :, None])
+    return float((density * (2 / 9 * x_only + 4 / 9 * (inner @ w) / n_rank)).sum())
 
 
 def _k7_derive() -> Iterator[Check]:
