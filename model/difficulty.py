@@ -20,7 +20,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import roots_jacobi
+from scipy.linalg import eigh_tridiagonal
 
 from .checks import require_distribution, require_positive, require_probability
 from .draws import Purpose, beta_table, uniform
@@ -35,13 +35,26 @@ Floats = npt.NDArray[np.float64]
 def beta_nodes(a: float, b: float, count: int) -> tuple[Floats, Floats]:
     """Gauss-Jacobi nodes and weights of Beta(a, b): exact for polynomials of degree up to 2 * count - 1.
 
+    Notes
+    -----
+    Eigenvalues of the Jacobi matrix of the orthogonal polynomials, weights from its eigenvectors (Golub and Welsch 1969). Works for
+    every a and b, where weights that are scaled by 2 ** (a + b) would overflow.
+
     Returns
     -------
     nodes, weights : ndarray of float, shape (count,)
-        Nodes in (0, 1); weights sum to 1.
+        Nodes in [0, 1]; weights sum to 1.
     """
-    x, weight = roots_jacobi(count, b - 1.0, a - 1.0)
-    return (1.0 + x) / 2.0, weight / weight.sum()
+    k = np.arange(1.0, count)
+    total = 2.0 * k + a + b - 2.0
+    diagonal = np.concatenate([[a / (a + b)], 0.5 + 0.5 * (a - b) * (a + b - 2.0) / (total * (total + 2.0))])
+    square = np.empty(count - 1)
+    square[:1] = a * b / ((a + b) ** 2 * (a + b + 1.0))
+    k, total = k[1:], total[1:]
+    square[1:] = k * (k + a - 1.0) * (k + b - 1.0) * (k + a + b - 2.0) / (total**2 * (total**2 - 1.0))
+    nodes, vectors = eigh_tridiagonal(diagonal, np.sqrt(square), lapack_driver="stev")
+    weight = vectors[0] ** 2
+    return np.clip(nodes, 0.0, 1.0), weight / weight.sum()
 
 
 @dataclass(frozen=True)
