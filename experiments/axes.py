@@ -175,13 +175,13 @@ def threshold_edges(agents: Sequence[int], chains: int | None = None) -> tuple[t
     agents : sequence of int
         Sizes N of the panels; a panel of one never fires and adds no edge.
     chains : int, optional
-        M, where C(0) is the share among the chains.
+        M, where C(0) is the share among the chains (fewer may be drawn where sampling can stop early).
     """
     sizes = [n for n in agents if n > 1] or [1]
     tau = sorted({Fraction(k, n) for n in sizes for k in range(n + 1)})
     steps = {Fraction(j, n) for n in sizes for j in range(n)}
     if chains:
-        steps |= {Fraction(j, n * chains) for n in sizes for j in range(n * chains)}
+        steps |= {Fraction(j, n * drawn) for n in sizes for drawn in range(1, chains + 1) for j in range(n * drawn)}
     ends = [*sorted(steps), Fraction(1)]
     tau_intervals = [Interval(str(a), str(b), False, True) for a, b in pairwise(tau)]
     tau_intervals[0] = Interval("0", tau_intervals[0].high, True, True)
@@ -214,5 +214,5 @@ def lattice(protocol: Protocol, rules: Sequence[StableConsensus]) -> tuple[TierL
 def _tables(rule: StableConsensus, agents: int, chains: int | None) -> tuple[object, ...]:
     first: object = rule.first_share if chains else None
     if chains and rule.first_share == "chains":
-        first = rule.table(agents, chains).tobytes()
+        first = tuple(rule.table(agents, drawn).tobytes() for drawn in range(1, chains + 1))
     return rule.same_leader, rule.table(agents).tobytes(), first

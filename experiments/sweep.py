@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from ..model.settings import apply_settings, valid_keys
 from .axes import RULE_KEYS, Axis, Interval, TierLattice, lattice, threshold_edges
 from .families import Case, find_case
 from .saved import SavedResult, provenance
+
+if TYPE_CHECKING:
+    from ..theory.bound import Frontier
 
 __all__ = ["QUANTITIES", "Cell", "Flip", "Sweep", "sweep"]
 
@@ -360,6 +363,7 @@ class _Slice:
         self._law = ExactLaw(case.protocol, case.population) if self._exact else None
         self._known: dict[tuple[tuple[str, str], ...], Protocol] = {}
         self._signatures: dict[StableConsensus, tuple[object, ...]] = {}
+        self._frontier: Frontier | None = None
 
     def _protocol(self, inner: Mapping[str, str]) -> Any:
         if not inner:
@@ -395,7 +399,11 @@ class _Slice:
         """Distance to the best stopping rule at the same expected calls, where it was asked for and there is a debate to stop."""
         if not self.engine.regret or not isinstance(self.case.protocol, Protocol) or not self.case.protocol.tiers:
             return None
-        return exact(regret_of(self._protocol(inner), self.case.population, result))
+        from ..theory.bound import protocol_frontier
+
+        if self._frontier is None:
+            self._frontier = protocol_frontier(self.case.protocol, self.case.population)
+        return exact(self._frontier.regret(result.mean("debate_calls").mean, result.mean("accuracy").mean))
 
     def edges(self, inner: Mapping[str, str]) -> dict[str, Interval]:
         """Exact intervals of the thresholds around a point: merged as long as the rule stays the same."""
@@ -436,17 +444,6 @@ def _means(result: Result, regret: Estimate | None) -> dict[str, Estimate | None
     if regret is not None:
         means["regret"] = regret
     return means
-
-
-def regret_of(protocol: Protocol, population: Any, result: Result) -> float:
-    """Accuracy that the best stopping rule of the same expected calls would add.
-
-    Raises
-    ------
-    ParameterError
-        If the bound cannot be worked out for this protocol.
-    """
-    raise ParameterError("--regret", protocol.name, "no protocol yet")
 
 
 def _flips(axes: Sequence[Axis], protocols: list[str], cells: Sequence[Cell], cell_of: Mapping[str, Sequence[int]]) -> Iterator[Flip]:

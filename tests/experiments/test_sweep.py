@@ -159,3 +159,13 @@ def test_the_command_prints_cells_edges_and_json(cli):
     assert shown.exit_code == 0
     assert "(2/3, 5/6]" in shown.stdout
     assert cli("sweep", "--grid", "tau_c=2:3:4").exit_code == 2
+
+
+def test_regret_is_the_distance_to_the_best_stopping_rule():
+    from adjourn.theory.bound import regret
+
+    found = sweep(["uaad"], read_axes(["tau_c=0.3,0.8"]), "math-gpt35", {"lam": "0"}, regret=True)
+    for cell, tau_c in zip(found.cells, ("0.3", "0.8"), strict=True):
+        case = reasoning_case("uaad", "math-gpt35", {"lam": "0", "tau_c": tau_c})
+        assert cell.means["regret"].mean == pytest.approx(regret(case.protocol, case.population), abs=1e-12)
+        assert cell.means["regret"].mean > -1e-9
