@@ -392,7 +392,7 @@ def _c6_plot(axes: Axes) -> None:
     twin.plot(rounds, size, color="grey", ls=":", label="spread of the gap (right axis)")
     twin.set_ylabel("standard deviation of the gap")
     axes.legend(loc="upper left")
-    twin.legend(loc="lower right")
+    twin.legend(loc="center right")
 
 
 C6 = Claim(
