@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaln, gammaln, logsumexp, xlog1py, xlogy
+from scipy.special import betaln, gammaln, xlog1py, xlogy
 
 from ...model.difficulty import BetaDifficulty, BetaShare, Difficulty, FixedShare, MixtureDifficulty, Share, question_law
 from ...model.population import DEFAULT_POPULATION, load_population
@@ -161,6 +161,14 @@ def _log_binomial_largest(m: Ints, wrong: Ints, w: Floats) -> Floats:
     return np.where(wrong < 2, 0.0, np.where(m >= 2, _log_binomial(m, wrong, w), single))
 
 
+def _log_mixed(log: Floats, weight: Floats) -> Floats:
+    """Log of the mean of exp(log) over the last axis, by weights."""
+    top = log.max(axis=-1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(log - top) @ weight) + top[..., 0])
+
+
 def log_counts(law: Difficulty | Share, k: Ints, n: Ints) -> Floats:
     """Log P(k of n) where each of n has the same probability, drawn from a law: of p, or of w; for arrays of equal shape."""
     if isinstance(law, FixedShare):
@@ -169,7 +177,7 @@ def log_counts(law: Difficulty | Share, k: Ints, n: Ints) -> Floats:
         return _log_beta_binomial(k, n, law.a, law.b)
     if isinstance(law, MixtureDifficulty):
         p, weight = law.nodes(0)
-        return np.asarray(logsumexp(_log_binomial(k[..., None], n[..., None], p), b=weight, axis=-1))
+        return _log_mixed(_log_binomial(k[..., None], n[..., None], p), weight)
     with np.errstate(divide="ignore"):
         inner = np.log(1.0 - law.mass_zero - law.mass_one)
         ends = np.log(law.mass_zero * (k == 0) + law.mass_one * (k == n))
@@ -193,7 +201,7 @@ def log_joint(law: Law, kinds: Kinds) -> Floats:
     if law.misconception is not None:
         return log_right(law.difficulty, kinds) + log_largest(law.misconception, kinds)
     p, w, weight = law.nodes(0)
-    return np.asarray(logsumexp(log_points(kinds, p, w), b=weight, axis=1))
+    return _log_mixed(log_points(kinds, p, w), weight)
 
 
 def log_points(kinds: Kinds, p: Floats, w: Floats) -> Floats:
