@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
-from .run import Counts, Job, count_range
-from .tile import Tile
+from ..model.checks import require_count
+from ..model.errors import ParameterError
+from .run import Counts, Task, warm_up
 
-__all__ = ["Backend", "Pool", "Threads", "Worked", "cores", "in_order", "work"]
+__all__ = ["Backend", "Pool", "Threads", "Where", "Worked", "cores", "in_order", "work"]
 
 
 class Worked(NamedTuple):
@@ -30,7 +31,7 @@ class Worked(NamedTuple):
 
 
 class Backend(Protocol):
-    """Runs the pieces of a job and gives their counts in order.
+    """Runs the pieces of a task and gives their counts in order.
 
     Attributes
     ----------
@@ -43,8 +44,8 @@ class Backend(Protocol):
     workers: int
     piece_seconds: float
 
-    def run(self, job: Job, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
-        """Run pieces (lo, hi) of a job; yields their counts in the order of the pieces."""
+    def run(self, task: Task, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
+        """Run pieces (lo, hi) of a task; yields their counts in the order of the pieces."""
         ...
 
     def close(self) -> None:
@@ -52,10 +53,10 @@ class Backend(Protocol):
         ...
 
 
-def work(job: Job, lo: int, hi: int, tile: Tile | None = None) -> Worked:
+def work(task: Task, lo: int, hi: int, room: Any = None) -> Worked:
     """Run one piece."""
     start = time.perf_counter()
-    counts = count_range(job, lo, hi, tile)
+    counts = task.count(lo, hi, room)
     return Worked(lo, hi, counts, time.perf_counter() - start)
 
 
@@ -89,14 +90,14 @@ class Threads:
         self._executor = ThreadPoolExecutor(count, thread_name_prefix="adjourn")
         self._room = threading.local()
 
-    def run(self, job: Job, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
+    def run(self, task: Task, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
         """Run pieces; see :class:`Backend`."""
-        return in_order(lambda lo, hi: self._executor.submit(self._work, job, lo, hi), pieces, 2 * self.workers)
+        return in_order(lambda lo, hi: self._executor.submit(self._work, task, lo, hi), pieces, 2 * self.workers)
 
-    def _work(self, job: Job, lo: int, hi: int) -> Worked:
-        if getattr(self._room, "job", None) is not job:
-            self._room.job, self._room.tile = job, job.tile()
-        return work(job, lo, hi, self._room.tile)
+    def _work(self, task: Task, lo: int, hi: int) -> Worked:
+        if getattr(self._room, "task", None) is not task:
+            self._room.task, self._room.room = task, task.room()
+        return work(task, lo, hi, self._room.room)
 
     def close(self) -> None:
         """Drop what has not begun and wait for the rest (a fraction of a second)."""
@@ -118,11 +119,11 @@ class Pool:
         self._map = pool.map
         self.workers = 2 * cores()  # a pool does not say how many it has
 
-    def run(self, job: Job, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
+    def run(self, task: Task, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
         """Run pieces; see :class:`Backend`."""
-        batch: list[tuple[Job, int, int]] = []
+        batch: list[tuple[Task, int, int]] = []
         for lo, hi in pieces:
-            batch.append((job, lo, hi))
+            batch.append((task, lo, hi))
             if len(batch) == self.workers:
                 yield from self._map(_work_of, batch)
                 batch = []
@@ -133,5 +134,56 @@ class Pool:
         """Nothing to do."""
 
 
-def _work_of(piece: tuple[Job, int, int]) -> Worked:
+def _work_of(piece: tuple[Task, int, int]) -> Worked:
     return work(*piece)
+
+
+class Where(NamedTuple):
+    """Where to run; at most one of the four.
+
+    Attributes
+    ----------
+    threads : int or None
+        Threads of this process.
+    scheduler : str or None
+        Address of a Dask scheduler.
+    local_cluster : int or None
+        Number of Dask worker processes to start on this machine.
+    pool : object or None
+        Anything with a ``.map``.
+    """
+
+    threads: int | None = None
+    scheduler: str | None = None
+    local_cluster: int | None = None
+    pool: Any = None
+
+    def start(self) -> Backend:
+        """Start what is asked for; threads on all processors by default.
+
+        Raises
+        ------
+        ParameterError
+            If two places are named, or a number is out of range.
+        InputError
+            If Dask is missing or its scheduler does not answer.
+        """
+        given = [name for name, value in self._asdict().items() if value is not None]
+        if len(given) > 1:
+            allowed = f"one of {', '.join(self._fields)} at a time"
+            raise ParameterError(given[1], getattr(self, given[1]), allowed, f"Leave out {given[0]} or {given[1]}.")
+        if self.scheduler is not None:
+            from .cluster import dask_scheduler
+
+            return dask_scheduler(self.scheduler)
+        for name in ("threads", "local_cluster"):
+            if getattr(self, name) is not None:
+                require_count(name, getattr(self, name), 1, 1024)
+        warm_up()  # here, where Ctrl-C is heard; local workers then find the kernel in the cache
+        if self.pool is not None:
+            return Pool(self.pool)
+        if self.local_cluster is not None:
+            from .cluster import dask_local
+
+            return dask_local(self.local_cluster)
+        return Threads(self.threads or cores())

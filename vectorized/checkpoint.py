@@ -19,23 +19,12 @@ from typing import Any
 import numpy as np
 
 from ..model.errors import FileFormatError, InputError
-from .run import Counts, Job
+from .run import Counts, Task
 
-__all__ = ["Checkpoint", "fingerprint"]
+__all__ = ["Checkpoint"]
 
 _FORMAT = "adjourn checkpoint 1"
 _LARGEST = 64 * 2**20
-
-
-def fingerprint(job: Job) -> str:
-    """Hash of all numbers that the counts of a job depend on."""
-    digest = hashlib.sha256()
-    for name, value in zip(job.plan._fields, job.plan, strict=True):
-        array = np.ascontiguousarray(value)
-        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
-        digest.update(array.tobytes())
-    digest.update(f"seed {job.seed}".encode())
-    return digest.hexdigest()
 
 
 def _checksum(data: Mapping[str, Any]) -> str:
@@ -45,20 +34,20 @@ def _checksum(data: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint file of one job.
+    """A checkpoint file of one task.
 
     Parameters
     ----------
     path : Path
         The file; it need not exist yet.
-    job : Job
+    task : Task
         Whose counts it keeps.
     about : mapping of str
         What a person should know about the run (protocol, population); shown where the file is refused.
     """
 
     path: Path
-    job: Job
+    task: Task
     about: Mapping[str, str] = field(default_factory=dict)
 
     def load(self) -> tuple[Counts, int]:
@@ -70,15 +59,15 @@ class Checkpoint:
             If the file is damaged, is no checkpoint, or belongs to another run.
         """
         if not self.path.exists():
-            return np.zeros(self.job.size, dtype=np.int64), 0
+            return np.zeros(self.task.size, dtype=np.int64), 0
         data = self._read()
-        if data["fingerprint"] != fingerprint(self.job):
+        if data["fingerprint"] != self.task.fingerprint():
             told = ", ".join(f"{key} {value}" for key, value in {**data["about"], "seed": data["seed"]}.items())
             raise FileFormatError(
                 self.path,
                 f"this checkpoint belongs to another run ({told}), or to other parameters of it. Name another file, or delete this one.",
             )
-        counts = np.zeros(self.job.size, dtype=np.int64)
+        counts = np.zeros(self.task.size, dtype=np.int64)
         for index, count in data["counts"]:
             counts[index] = count
         return counts, int(data["done"])
@@ -109,8 +98,8 @@ class Checkpoint:
         data: dict[str, Any] = {
             "format": _FORMAT,
             "about": dict(self.about),
-            "seed": self.job.seed,
-            "fingerprint": fingerprint(self.job),
+            "seed": self.task.seed,
+            "fingerprint": self.task.fingerprint(),
             "done": int(done),
             "counts": [[int(index), int(counts[index])] for index in held],
         }

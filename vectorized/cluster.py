@@ -1,6 +1,6 @@
 """Runs spread over Dask workers (the extra ``dask``): several processes of this machine, or many machines.
 
-A task is the pure function of (job, lo, hi), so that a worker that dies costs time and nothing else: the scheduler gives its task to
+What runs is a pure function of (task, lo, hi), so that a worker that dies costs time and nothing else: the scheduler gives its task to
 another one.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from ..model.errors import AdjournError, InputError
 from .backends import Worked, in_order, work
-from .run import Job
+from .run import Task
 
 __all__ = ["Dask", "dask_local", "dask_scheduler"]
 
@@ -38,10 +38,10 @@ class Dask:
         self._cluster = cluster
         self.workers = max(1, sum(client.nthreads().values()))
 
-    def run(self, job: Job, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
+    def run(self, task: Task, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
         """Run pieces; see :class:`.backends.Backend`."""
         try:
-            yield from in_order(lambda lo, hi: self._client.submit(work, job, lo, hi, pure=False), pieces, 3 * self.workers)
+            yield from in_order(lambda lo, hi: self._client.submit(work, task, lo, hi, pure=False), pieces, 3 * self.workers)
         except _distributed().KilledWorker as error:
             lost = f"Dask gave up: the same task lost its worker again and again ({error}). Give the workers more memory."
             raise AdjournError(lost) from None

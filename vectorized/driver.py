@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..model.checks import require_count, require_range
 from ..model.errors import InterruptedRunError, ParameterError
@@ -25,11 +24,11 @@ from ..model.outcomes import OutcomeSpace, Pricing, summarise
 from ..model.population import Population
 from ..model.protocol import Protocol
 from ..model.result import Result, share
-from .backends import Backend, Pool, Threads, cores
+from .backends import Backend, Where
 from .checkpoint import Checkpoint
-from .run import Counts, Job, warm_up
+from .run import Counts, Job, Task
 
-__all__ = ["simulate"]
+__all__ = ["Interrupted", "Run", "State", "next_look", "simulate"]
 
 DEFAULT_SAMPLES = 1_000_000
 MOST_SAMPLES = 10**15
@@ -39,15 +38,22 @@ _FIRST_PIECE = 4096
 _MOST_PIECE = 2**24
 _SAVE_SECONDS = 2.0
 
-
 Progress = Callable[[int], None]
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
     """Counts of questions 0 .. done - 1; replaced as a whole, so that an interrupt finds either the old or the new one."""
 
     counts: Counts
     done: int
+
+
+class Interrupted(Exception):
+    """Ctrl-C; ``state`` is what was done."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(f"interrupted after {state.done:,} questions")
+        self.state = state
 
 
 class _Pieces:
@@ -72,44 +78,78 @@ class _Pieces:
 
 
 def next_look(done: int) -> int:
-    """Next number of questions at which precision is looked at."""
+    """Next number of questions at which a run may find that it has done enough."""
     octave = (done // FIRST_LOOK).bit_length() - 1
     step = FIRST_LOOK << max(octave - 3, 0)
     return (done // step + 1) * step
 
 
-class _Run:
-    """One run: where it stands, what it saves and whom it tells."""
+class Run:
+    """One run: where it stands, what it saves and whom it tells.
+
+    Parameters
+    ----------
+    task : Task
+        What to count.
+    checkpoint : Checkpoint, optional
+        File to save to and to resume from.
+    progress : callable, optional
+        Told the number of questions done since the last time.
+    chunk : int, optional
+        Questions of a piece; chosen by their time by default.
+    """
 
     def __init__(
-        self, job: Job, right: npt.NDArray[np.bool_], checkpoint: Checkpoint | None, progress: Callable[[int], None] | None
+        self, task: Task, checkpoint: Checkpoint | None = None, progress: Progress | None = None, chunk: int | None = None
     ) -> None:
-        self.job = job
-        self._right = right
+        if chunk is not None:
+            require_count("chunk", chunk, 1, _MOST_PIECE)
+        self.task = task
         self._checkpoint = checkpoint
         self._progress = progress
+        self._chunk = chunk
         self._saved = time.monotonic()
-        self.state = _State(np.zeros(job.size, dtype=np.int64), 0) if checkpoint is None else _State(*checkpoint.load())
-        self._tell(self.state.done)
+        self.state = State(np.zeros(task.size, dtype=np.int64), 0) if checkpoint is None else State(*checkpoint.load())
 
-    def half_width(self) -> float:
-        """95 % half-width of accuracy."""
-        return share(int(self.state.counts[self._right].sum()), self.state.done).half_width
+    def upto(self, most: int, where: Where, enough: Callable[[State], bool] | None = None) -> State:
+        """Count up to ``most`` questions, or to the first look that finds it enough.
 
-    def reached(self, precision: float | None) -> bool:
-        """Whether a look is due at this number of questions, and finds the precision reached."""
-        done = self.state.done
-        return precision is not None and done > 0 and next_look(done - 1) == done and self.half_width() <= precision
+        Raises
+        ------
+        Interrupted
+            On Ctrl-C, after the checkpoint is saved.
+        """
 
-    def upto(self, goal: int, backend: Backend, pieces: _Pieces) -> None:
-        """Count questions up to ``goal``."""
-        for worked in backend.run(self.job, pieces.cut(self.state.done, goal)):
-            self.state = _State(self.state.counts + worked.counts, worked.hi)
-            pieces.took(worked.hi - worked.lo, worked.seconds)
-            self._tell(worked.hi - worked.lo)
-            self.save(patience=_SAVE_SECONDS)
+        def ended() -> bool:
+            state = self.state
+            looks = enough is not None and state.done > 0 and next_look(state.done - 1) == state.done
+            return state.done >= most or (looks and enough is not None and enough(state))
 
-    def save(self, patience: float = 0.0) -> None:
+        try:
+            self._tell(self.state.done)
+            if not ended():
+                self._save()  # a file that cannot be written is found out before the work, not after
+                self._work(most, where.start(), ended, looks=enough is not None)
+                self._save()
+        except KeyboardInterrupt:
+            self._save()
+            raise Interrupted(self.state) from None
+        return self.state
+
+    def _work(self, most: int, backend: Backend, ended: Callable[[], bool], looks: bool) -> None:
+        pieces = _Pieces(self._chunk, backend.piece_seconds)
+        try:
+            while not ended():
+                goal = min(most, next_look(self.state.done)) if looks else most
+                for worked in backend.run(self.task, pieces.cut(self.state.done, goal)):
+                    self.state = State(self.state.counts + worked.counts, worked.hi)
+                    pieces.took(worked.hi - worked.lo, worked.seconds)
+                    self._tell(worked.hi - worked.lo)
+                    self._save(patience=_SAVE_SECONDS)
+        finally:
+            backend.close()
+
+    def _save(self, patience: float = 0.0) -> None:
         """Write the checkpoint if the last one is older than ``patience`` (s)."""
         if self._checkpoint is not None and time.monotonic() - self._saved >= patience:
             self._checkpoint.save(*self.state)
@@ -118,29 +158,6 @@ class _Run:
     def _tell(self, questions: int) -> None:
         if self._progress is not None and questions > 0:
             self._progress(questions)
-
-
-def _backend(threads: int | None, scheduler: str | None, local_cluster: int | None, pool: Any) -> Backend:
-    """Where to run; at most one place may be named."""
-    named = {"threads": threads, "scheduler": scheduler, "local_cluster": local_cluster, "pool": pool}
-    given = [name for name, value in named.items() if value is not None]
-    if len(given) > 1:
-        raise ParameterError(given[1], named[given[1]], f"one of {', '.join(named)} at a time", f"Leave out {given[0]} or {given[1]}.")
-    if scheduler is not None:
-        from .cluster import dask_scheduler
-
-        return dask_scheduler(scheduler)
-    for name, count in (("local_cluster", local_cluster), ("threads", threads)):
-        if count is not None:
-            require_count(name, count, 1, 1024)
-    warm_up()  # here, where Ctrl-C is heard; local workers then find the kernel in the cache
-    if pool is not None:
-        return Pool(pool)
-    if local_cluster is not None:
-        from .cluster import dask_local
-
-        return dask_local(local_cluster)
-    return Threads(threads or cores())
 
 
 def simulate(
@@ -208,44 +225,29 @@ def simulate(
         require_count("samples", samples, 1, MOST_SAMPLES)
     if precision is not None:
         require_range("precision", precision, 1e-6, 0.5)
-    if chunk is not None:
-        require_count("chunk", chunk, 1, _MOST_PIECE)
     most = samples or (DEFAULT_SAMPLES if precision is None else MOST_FOR_PRECISION)
     job = Job.of(protocol, population, seed)
     about = {"protocol": protocol.name, "population": population.name}
-    right = OutcomeSpace(protocol).coordinates[-1] == 1
-    run = _Run(job, right, None if checkpoint is None else Checkpoint(Path(checkpoint), job, about), progress)
+    run = Run(job, None if checkpoint is None else Checkpoint(Path(checkpoint), job, about), progress, chunk)
     if run.state.done > most:
         raise ParameterError("samples", most, f"at least {run.state.done} (what {checkpoint} holds already)")
+    right = OutcomeSpace(protocol).coordinates[-1] == 1
 
-    def result(*notes: str) -> Result:
-        counts, done = run.state
-        return summarise(protocol, population, counts, engine="mc", samples=done, seed=seed, pricing=pricing, notes=notes)
+    def half_width(state: State) -> float:
+        return share(int(state.counts[right].sum()), state.done).half_width
+
+    def precise(state: State) -> bool:
+        return precision is None or half_width(state) <= precision
+
+    def result(state: State, *notes: str) -> Result:
+        return summarise(protocol, population, state.counts, engine="mc", samples=state.done, seed=seed, pricing=pricing, notes=notes)
 
     try:
-        _count(run, most, precision, chunk, lambda: _backend(threads, scheduler, local_cluster, pool))
-    except KeyboardInterrupt:
-        run.save()
-        done = run.state.done
+        state = run.upto(most, Where(threads, scheduler, local_cluster, pool), None if precision is None else precise)
+    except Interrupted as stop:
         kept = f"; {checkpoint} holds them" if checkpoint is not None else ""
-        text = f"interrupted after {done:,} questions{kept}."
-        raise InterruptedRunError(text, result(f"interrupted after {done:,} of at most {most:,} questions") if done else None) from None
-    if precision is not None and run.half_width() > precision:
-        return result(f"the precision of {precision:g} was not reached within {most:,} questions")
-    return result()
-
-
-def _count(run: _Run, most: int, precision: float | None, chunk: int | None, start: Callable[[], Backend]) -> None:
-    """Count up to ``most`` questions, or to the first look that finds the precision reached."""
-    if run.state.done == most or run.reached(precision):
-        return
-    run.save()  # a file that cannot be written is found out before the work, not after
-    backend = start()
-    pieces = _Pieces(chunk, backend.piece_seconds)
-    try:
-        while run.state.done < most and not run.reached(precision):
-            goal = most if precision is None else min(most, next_look(run.state.done))
-            run.upto(goal, backend, pieces)
-    finally:
-        backend.close()
-    run.save()
+        partial = result(stop.state, f"{stop} of at most {most:,}") if stop.state.done else None
+        raise InterruptedRunError(f"{stop}{kept}.", partial) from None
+    if not precise(state):
+        return result(state, f"the precision of {precision:g} was not reached within {most:,} questions")
+    return result(state)

@@ -1,18 +1,19 @@
 r"""Ranges of questions: the pure function that every driver, thread, process and machine calls.
 
-A :class:`Job` is a plan with a seed. :func:`count_range` turns questions lo .. hi - 1 of a job into integer counts on the outcome
-lattice. It depends on nothing else, so
+A :class:`Job` is a plan with a seed. Its :meth:`Job.count` turns questions lo .. hi - 1 into integer counts on the outcome lattice. It
+depends on nothing else, so
 
 .. math:: counts(0, n) = \sum_k counts(lo_k, hi_k)
 
-for every partition of the questions, in every order, bit for bit.
+for every partition of the questions, in every order, bit for bit. A :class:`Joint` counts what several jobs do on the *same* questions.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +21,63 @@ import numpy.typing as npt
 from ..model.draws import split_seed
 from ..model.outcomes import OutcomeSpace
 from ..model.population import DEFAULT_POPULATION, Population, load_population
-from ..model.protocol import Protocol
+from ..model.protocol import Protocol as Policy
 from .plan import Plan, make_plan
 from .tile import Tile, make_tile
 
-__all__ = ["Job", "Paths", "count_range", "trace_range", "warm_up"]
+__all__ = ["Counts", "Job", "Joint", "Paths", "Task", "warm_up"]
 
 Counts = npt.NDArray[np.int64]
+
+
+class Task(Protocol):
+    """What a driver runs: a pure function from ranges of questions to integer counts.
+
+    Attributes
+    ----------
+    seed : int
+        64-bit key.
+    size : int
+        Number of counts.
+    """
+
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+
+    @property
+    def size(self) -> int: ...  # noqa: D102
+
+    def room(self) -> Any:
+        """Working memory for one thread."""
+        ...
+
+    def count(self, lo: int, hi: int, room: Any = None) -> Counts:
+        """Count questions lo .. hi - 1; shape (size,)."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Hash of all numbers that the counts depend on."""
+        ...
+
+
+class Paths(NamedTuple):
+    """What became of each question of a range; arrays of one entry a question.
+
+    Attributes
+    ----------
+    outcome : ndarray of int
+        Point of the outcome lattice.
+    candidate, answer : ndarray of int
+        Labels of the candidate and of the final answer, as the reference engine numbers them.
+    """
+
+    outcome: Counts
+    candidate: Counts
+    answer: Counts
+
+
+_AT_ONCE = 2**16
+_NO_PATHS = np.zeros((3, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +99,7 @@ class Job:
     size: int
 
     @classmethod
-    def of(cls, protocol: Protocol, population: Population, seed: int) -> Job:
+    def of(cls, protocol: Policy, population: Population, seed: int) -> Job:
         """Lay out a job.
 
         Raises
@@ -63,70 +114,125 @@ class Job:
         return Job, (self.plan, self.seed, self.size)
 
     @cached_property
-    def arguments(self) -> tuple[Plan, np.uint32, np.uint32]:
+    def _arguments(self) -> tuple[Plan, np.uint32, np.uint32]:
         """Plan and key as the kernels take them; arrays that travelled between processes may be read-only, and are copied."""
         low, high = split_seed(self.seed)
         return Plan(*(_writable(value) for value in self.plan)), np.uint32(low), np.uint32(high)
 
-    def tile(self) -> Tile:
+    def room(self) -> Tile:
         """Allocate working memory for one thread."""
         return make_tile(self.plan)
+
+    def count(self, lo: int, hi: int, room: Tile | None = None) -> Counts:
+        """Count the outcomes of questions lo .. hi - 1; shape (size,).
+
+        Parameters
+        ----------
+        lo, hi : int
+            Range of questions.
+        room : Tile, optional
+            Working memory to use again.
+        """
+        counts = np.zeros(self.size, dtype=np.int64)
+        self._play(lo, hi, counts, _NO_PATHS, room)
+        return counts
+
+    def trace(self, lo: int, hi: int, room: Tile | None = None) -> Paths:
+        """Paths of questions lo .. hi - 1, one by one; parameters as for :meth:`count`."""
+        paths = np.zeros((3, hi - lo), dtype=np.int64)
+        self._play(lo, hi, np.zeros(self.size, dtype=np.int64), paths, room)
+        return Paths(*paths)
+
+    def _play(self, lo: int, hi: int, counts: Counts, paths: Counts, room: Tile | None) -> None:
+        from .jit import ready  # these import numba, which takes a second
+        from .kernel import play_range
+
+        plan, k0, k1 = self._arguments
+        tile = room or self.room()
+        ready(play_range, plan, tile, k0, k1, 0, 0, counts, _NO_PATHS.copy())
+        play_range(plan, tile, k0, k1, lo, hi - lo, counts, paths)
+
+    def fingerprint(self) -> str:
+        """Hash of the plan and the seed."""
+        digest = hashlib.sha256()
+        for name, value in zip(self.plan._fields, self.plan, strict=True):
+            array = np.ascontiguousarray(value)
+            digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+            digest.update(array.tobytes())
+        digest.update(f"seed {self.seed}".encode())
+        return digest.hexdigest()
 
 
 def _writable(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) and not value.flags.writeable else value
 
 
-class Paths(NamedTuple):
-    """What became of each question of a range; arrays of one entry a question.
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Several jobs on the same questions, counted together.
 
-    Attributes
-    ----------
-    outcome : ndarray of int
-        Point of the outcome lattice.
-    candidate, answer : ndarray of int
-        Labels of the candidate and of the final answer, as the reference engine numbers them.
-    """
-
-    outcome: Counts
-    candidate: Counts
-    answer: Counts
-
-
-def count_range(job: Job, lo: int, hi: int, tile: Tile | None = None) -> Counts:
-    """Count the outcomes of questions lo .. hi - 1; shape (size,).
+    Each job's lattice points are sorted into classes; for each group of jobs the counts form a table over the product of their classes,
+    and the tables stand one after the other.
 
     Parameters
     ----------
-    job : Job
-        What to run.
-    lo, hi : int
-        Range of questions.
-    tile : Tile, optional
-        Working memory to use again.
+    jobs : tuple of Job
+        All with the same seed and the same question's law.
+    classes : tuple of ndarray of int
+        Class of every lattice point of each job.
+    groups : tuple of tuple of int
+        Indices of the jobs that each table crosses.
     """
-    counts = np.zeros(job.size, dtype=np.int64)
-    _play(job, lo, hi, counts, np.zeros((3, 0), dtype=np.int64), tile)
-    return counts
 
+    jobs: tuple[Job, ...]
+    classes: tuple[Counts, ...]
+    groups: tuple[tuple[int, ...], ...]
 
-def trace_range(job: Job, lo: int, hi: int, tile: Tile | None = None) -> Paths:
-    """Paths of questions lo .. hi - 1, one by one; parameters as for :func:`count_range`."""
-    paths = np.zeros((3, hi - lo), dtype=np.int64)
-    _play(job, lo, hi, np.zeros(job.size, dtype=np.int64), paths, tile)
-    return Paths(*paths)
+    @property
+    def seed(self) -> int:
+        """64-bit key."""
+        return self.jobs[0].seed
 
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shape of each group's table."""
+        return tuple(tuple(int(self.classes[j].max()) + 1 for j in group) for group in self.groups)
 
-def _play(job: Job, lo: int, hi: int, counts: Counts, paths: Counts, tile: Tile | None) -> None:
-    from .jit import ready  # these import numba, which takes a second
-    from .kernel import play_range
+    @property
+    def size(self) -> int:
+        """Cells of all tables."""
+        return sum(int(np.prod(shape)) for shape in self.shapes)
 
-    plan, k0, k1 = job.arguments
-    room = tile or job.tile()
-    ready(play_range, plan, room, k0, k1, 0, 0, counts, np.zeros((3, 0), dtype=np.int64))
-    play_range(plan, room, k0, k1, lo, hi - lo, counts, paths)
+    def tables(self, counts: Counts) -> list[Counts]:
+        """Cut counts into the groups' tables."""
+        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
+        return [part.reshape(shape) for part, shape in zip(np.split(counts, ends[:-1]), self.shapes, strict=True)]
+
+    def room(self) -> list[Tile]:
+        """Working memory for one thread."""
+        return [job.room() for job in self.jobs]
+
+    def count(self, lo: int, hi: int, room: list[Tile] | None = None) -> Counts:
+        """Count questions lo .. hi - 1 into the tables, a bounded number of them at a time."""
+        rooms = room or self.room()
+        total = np.zeros(self.size, dtype=np.int64)
+        for start in range(lo, hi, _AT_ONCE):
+            total += self._count(start, min(hi, start + _AT_ONCE), rooms)
+        return total
+
+    def _count(self, lo: int, hi: int, rooms: list[Tile]) -> Counts:
+        held = [classes[job.trace(lo, hi, tile).outcome] for job, classes, tile in zip(self.jobs, self.classes, rooms, strict=True)]
+        parts = []
+        for group, shape in zip(self.groups, self.shapes, strict=True):
+            cells = np.ravel_multi_index([held[j] for j in group], shape)
+            parts.append(np.bincount(cells, minlength=int(np.prod(shape))))
+        return np.concatenate(parts)
+
+    def fingerprint(self) -> str:
+        """Hash of the jobs."""
+        return hashlib.sha256("".join(job.fingerprint() for job in self.jobs).encode()).hexdigest()
 
 
 def warm_up() -> None:
     """Compile the kernel, or load it from the cache."""
-    count_range(Job.of(Protocol(name="warm-up", chains=1), load_population(DEFAULT_POPULATION), 0), 0, 0)
+    Job.of(Policy(name="warm-up", chains=1), load_population(DEFAULT_POPULATION), 0).count(0, 0)

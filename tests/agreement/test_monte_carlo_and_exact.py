@@ -16,7 +16,7 @@ from strategies import populations, protocols
 from adjourn.model import BetaDifficulty, OutcomeSpace, ParameterError, load_population, load_protocol, protocol_names
 from adjourn.model.exact import evaluate
 from adjourn.model.outcomes import Costs
-from adjourn.vectorized.run import Job, count_range
+from adjourn.vectorized.run import Job
 
 SAMPLES = 200_000
 POOLED = 25
@@ -24,7 +24,7 @@ POOLED = 25
 
 def deviations(protocol, population, law=None, seed=11, samples=SAMPLES):
     """Standardised differences of the lattice cells and of mean accuracy and calls; NaN-free, pooled where rare."""
-    counts = count_range(Job.of(protocol, population, seed), 0, samples)
+    counts = Job.of(protocol, population, seed).count(0, samples)
     probability = np.clip(evaluate(protocol, population if law is None else law).ravel(), 0, None)
     assert probability.sum() == pytest.approx(1, abs=1e-9)
     if law is None:

@@ -8,7 +8,7 @@ from strategies import populations, protocols
 
 from adjourn.model import OutcomeSpace, load_population, load_protocol, protocol_names
 from adjourn.model.reference import trajectories
-from adjourn.vectorized.run import Job, count_range, trace_range
+from adjourn.vectorized.run import Job
 
 FAR = 2**40 - 17  # questions whose index needs both words of the counter
 
@@ -21,7 +21,7 @@ def reference_paths(protocol, population, questions, seed):
 
 def differing(protocol, population, lo, hi, seed):
     """Questions whose outcome, candidate or answer differ between the engines."""
-    paths = trace_range(Job.of(protocol, population, seed), lo, hi)
+    paths = Job.of(protocol, population, seed).trace(lo, hi)
     expected = np.array(reference_paths(protocol, population, range(lo, hi), seed))
     return np.flatnonzero((np.array(paths) != expected).any(axis=0)) + lo
 
@@ -65,13 +65,13 @@ def test_large_panels_and_many_chains_are_equal():
 def test_counts_are_the_paths_counted():
     protocol = load_protocol("uaad")
     job = Job.of(protocol, load_population("math-gpt35"), 4)
-    paths = trace_range(job, 100, 1123)
-    assert (count_range(job, 100, 1123) == np.bincount(paths.outcome, minlength=job.size)).all()
+    paths = job.trace(100, 1123)
+    assert (job.count(100, 1123) == np.bincount(paths.outcome, minlength=job.size)).all()
 
 
 def test_another_seed_is_found_to_differ():
     """The control: this comparison can fail."""
     protocol, population = load_protocol("uaad"), load_population("gsm8k-gpt35")
-    paths = trace_range(Job.of(protocol, population, 1), 0, 1000)
+    paths = Job.of(protocol, population, 1).trace(0, 1000)
     expected = np.array(reference_paths(protocol, population, range(1000), 2))
     assert (np.array(paths) != expected).any(axis=0).sum() > 300

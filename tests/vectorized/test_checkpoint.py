@@ -11,8 +11,8 @@ import pytest
 
 from adjourn.model import FileFormatError, InputError, InterruptedRunError, ParameterError, load_population, load_protocol
 from adjourn.vectorized import driver, simulate
-from adjourn.vectorized.checkpoint import Checkpoint, fingerprint
-from adjourn.vectorized.run import Job, count_range
+from adjourn.vectorized.checkpoint import Checkpoint
+from adjourn.vectorized.run import Job
 
 UAAD = load_protocol("uaad")
 GSM8K = load_population("gsm8k-gpt35")
@@ -66,7 +66,7 @@ from adjourn.vectorized import driver, simulate
 driver._SAVE_SECONDS = 0.0
 simulate(load_protocol("uaad"), load_population("gsm8k-gpt35"), samples=10**12, seed=3, chunk=500, checkpoint={str(path)!r})
 """
-    count_range(Job.of(UAAD, GSM8K, 3), 0, 1)  # the kernel is in the cache from here on
+    Job.of(UAAD, GSM8K, 3).count(0, 1)  # the kernel is in the cache from here on
     done = 0
     for pause in (0.05, 0.11, 0.23):
         with subprocess.Popen([sys.executable, "-c", code]) as process:
@@ -137,7 +137,7 @@ def test_fewer_samples_than_it_holds_are_refused(saved):
 
 @pytest.mark.parametrize("place", ["missing/run.checkpoint", "."])
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path, place, monkeypatch):
-    monkeypatch.setattr(driver, "_backend", lambda *_: pytest.fail("work began"))
+    monkeypatch.setattr(driver.Run, "_work", lambda *_, **__: pytest.fail("work began"))
     with pytest.raises(InputError, match="cannot"):
         simulate(UAAD, GSM8K, samples=100, checkpoint=tmp_path / place)
 
@@ -145,10 +145,10 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path, pla
 def test_the_fingerprint_holds_every_number_that_counts_depend_on():
     job = Job.of(UAAD, GSM8K, 3)
     plan = job.plan
-    assert fingerprint(Job.of(UAAD, GSM8K, 3)) == fingerprint(job)
+    assert Job.of(UAAD, GSM8K, 3).fingerprint() == job.fingerprint()
     for name, value in zip(plan._fields, plan, strict=True):
         other = Job(plan._replace(**{name: value + 1}), 3, job.size)
-        assert fingerprint(other) != fingerprint(job), name
+        assert other.fingerprint() != job.fingerprint(), name
 
 
 def test_no_part_is_left_beside_a_checkpoint(saved):

@@ -16,7 +16,7 @@ import pytest
 from adjourn.model import InterruptedRunError, ParameterError, load_population, load_protocol
 from adjourn.vectorized import driver, simulate
 from adjourn.vectorized.driver import next_look
-from adjourn.vectorized.run import Job, count_range
+from adjourn.vectorized.run import Job
 
 UAAD = load_protocol("uaad")
 GSM8K = load_population("gsm8k-gpt35")
@@ -43,8 +43,8 @@ def test_ranges_may_run_in_any_order_and_size():
     cuts = sorted(random.Random(3).sample(range(1, SAMPLES), 40))
     ranges = list(zip([0, *cuts], [*cuts, SAMPLES], strict=True))
     random.Random(4).shuffle(ranges)
-    total = sum(count_range(job, lo, hi) for lo, hi in ranges)
-    assert (total == count_range(job, 0, SAMPLES)).all()
+    total = sum(job.count(lo, hi) for lo, hi in ranges)
+    assert (total == job.count(0, SAMPLES)).all()
     assert total.sum() == SAMPLES
 
 
@@ -221,7 +221,7 @@ def test_an_impossible_option_is_refused_by_name(options, field):
 
 @pytest.mark.parametrize("samples", [1, 2, 255, 256, 257])
 def test_counts_sum_to_the_samples_at_the_edges_of_a_tile(samples):
-    assert count_range(Job.of(UAAD, GSM8K, 0), 5, 5 + samples).sum() == samples
+    assert Job.of(UAAD, GSM8K, 0).count(5, 5 + samples).sum() == samples
 
 
 def test_importing_the_engine_imports_no_compiler():
