@@ -22,18 +22,30 @@ import numpy.typing as npt
 from scipy.signal import fftconvolve
 from scipy.stats import binom
 
-from ..model import Population, Pricing, Protocol
+from ..live.money import usd
+from ..model import Protocol, judging
 from ..model import exact as exact_law
 from ..model.cost import Price
+from ..model.judging.cost import JudgingCosts
+from ..model.judging.outcomes import JUDGING_REASONS, money_of
 from ..model.outcomes import REASONS, Costs, Money, OutcomeSpace
+from .families import Case
 from .totals import Total
 
 __all__ = ["Actual", "Prediction", "actual_of", "compare"]
 
 Floats = npt.NDArray[np.float64]
 
+Ints = npt.NDArray[np.int64]
+
 _PER_TOKEN = 1e6
 """Price of a million tokens that makes "money" count tokens."""
+
+_DEBATING = frozenset({"debater", "advocate", "agent"})
+"""Roles that there are only in a debate."""
+
+_ALONE = frozenset({"solver", "synthesiser", "juror"})
+"""Roles whose calls are none of a debate's rounds."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +82,7 @@ class Law:
 
 
 def _integer_law(values: npt.NDArray[np.int64], probability: Floats, items: int, unit: str) -> Law:
-    one = np.bincount(values, weights=probability)
+    one: Floats = np.bincount(values, weights=probability).astype(np.float64)
     one = one[: int(np.flatnonzero(one)[-1]) + 1]
     total = np.clip(_power(one, items), 0.0, None)
     upto = np.cumsum(total / total.sum())
@@ -105,28 +117,76 @@ def _total_law(total: Total, unit: str) -> Law:
     return Law(unit, total.mean, total.worst, total.cdf, total.cdf, total.quantile)
 
 
+@dataclass(frozen=True)
+class _Paths:
+    """What can happen to one question and what it costs; arrays of shape (paths,)."""
+
+    probability: Floats
+    calls: Ints
+    debate_calls: Ints
+    rounds: Ints
+    reason: npt.NDArray[np.str_]
+    money: Callable[[Price], Money]
+
+
+def _reasoning_paths(case: Case) -> _Paths:
+    space = OutcomeSpace(case.protocol)
+    costs = Costs(space, case.population)
+    masses = exact_law.evaluate(case.protocol, case.population).ravel()
+    _, _, rounds, reason, _, _ = space.coordinates
+    names = np.array([str(reason) for reason in REASONS])
+    return _Paths(masses, costs.calls, costs.debate_calls, rounds, names[reason], lambda price: Money.of(costs, masses, price))
+
+
+def _judging_paths(case: Case) -> _Paths:
+    costs = JudgingCosts(case.protocol, case.population)
+    masses = np.asarray(judging.evaluate_judging(case.protocol, case.population).masses, dtype=float).sum(axis=(0, 1))
+    held = masses.sum(axis=1)
+    tokens = case.population.tokens
+    variance = sum(line.calls * (tokens.spread * line.mean) ** 2 for line in costs.lines)
+
+    def money(price: Price) -> Money:
+        assert case.pricing is not None
+        if price == case.pricing.price:
+            return money_of(costs, held, case.pricing)
+        some = held > 0
+        prompt, completion = price.prompt_usd_per_million / _PER_TOKEN, price.completion_usd_per_million / _PER_TOKEN
+        worst = prompt * sum(line.worst_prompt for line in costs.lines) + completion * costs.calls * tokens.max_completion
+        mean = prompt * costs.prompt_tokens + completion * costs.completion_tokens
+        return Money(held[some], mean[some], (completion**2 * variance)[some], float(worst[some].max()))
+
+    rounds, reason = (part.ravel() for part in np.indices(masses.shape))
+    names = np.array([str(reason) for reason in JUDGING_REASONS])
+    return _Paths(masses.ravel(), costs.calls[rounds], costs.debate_calls[rounds], rounds, names[reason], money)
+
+
 class Prediction:
-    """What the exact law says of N questions.
+    """What the exact law says of N questions or items.
 
     Parameters
     ----------
-    protocol, population, pricing
-        What is run.
+    case : Case
+        Protocol, population and price, of either family.
     items : int
-        Number of questions.
+        Number of questions or items.
     """
 
-    def __init__(self, protocol: Protocol, population: Population, pricing: Pricing, items: int) -> None:
-        self.protocol, self.population, self.pricing, self.items = protocol, population, pricing, items
-        self.result = exact_law.simulate(protocol, population, pricing)
-        self._masses = exact_law.evaluate(protocol, population).ravel()
-        self._space = OutcomeSpace(protocol)
+    def __init__(self, case: Case, items: int) -> None:
+        assert case.pricing is not None
+        self.case, self.items, self.pricing = case, items, case.pricing
+        self.result = case.exact()
+        self._paths = _reasoning_paths(case) if isinstance(case.protocol, Protocol) else _judging_paths(case)
+
+    @property
+    def accuracy(self) -> float:
+        """Expected share of right answers; of verdicts that are the label, where items are judged."""
+        estimate = self.result.means.get("accuracy_three_class") or self.result.mean("accuracy")
+        return estimate.mean
 
     @cached_property
     def laws(self) -> dict[str, Law]:
         """Law of each total by its name."""
-        costs = Costs(self._space, self.population)
-        accuracy = self.result.mean("accuracy").mean
+        paths, accuracy = self._paths, self.accuracy
         laws = {
             "right": Law(
                 "questions",
@@ -138,41 +198,35 @@ class Prediction:
             )
         }
         for name, values, unit in (
-            ("calls", costs.calls, "calls"),
-            ("debate_calls", costs.debate_calls, "calls"),
-            ("rounds", self._space.coordinates[2], "rounds"),
+            ("calls", paths.calls, "calls"),
+            ("debate_calls", paths.debate_calls, "calls"),
+            ("rounds", paths.rounds, "rounds"),
         ):
-            laws[name] = _integer_law(values, self._masses, self.items, unit)
-        prices = {"prompt_tokens": (_PER_TOKEN, 0.0), "completion_tokens": (0.0, _PER_TOKEN)}
-        for name, (prompt, completion) in prices.items():
-            laws[name] = self._money(costs, Price(name, prompt, completion), "tokens")
-        laws["usd"] = self._money(costs, self.pricing.price, "US$")
+            laws[name] = _integer_law(values, paths.probability, self.items, unit)
+        for name, price in (("prompt_tokens", Price("", _PER_TOKEN, 0.0)), ("completion_tokens", Price("", 0.0, _PER_TOKEN))):
+            laws[name] = _total_law(Total.of(paths.money(price), self.items), "tokens")
+        laws["usd"] = _total_law(Total.of(paths.money(self.pricing.price), self.items), "US$")
         return laws
-
-    def _money(self, costs: Costs, price: Price, unit: str) -> Law:
-        return _total_law(Total.of(Money.of(costs, self._masses, price), self.items), unit)
 
     def stop_laws(self) -> dict[str, Law]:
         """Law of the number of questions by why they stopped and by the round in which they did."""
-        _, _, rounds, reasons, _, _ = self._space.coordinates
-        laws = {}
-        for index, reason in enumerate(REASONS):
-            where = reasons == index
-            if self._masses[where].sum() > 0:
-                laws[f"stopped: {reason}"] = _integer_law(where.astype(np.int64), self._masses, self.items, "questions")
-        for held in range(self.protocol.most_rounds + 1):
-            where = rounds == held
-            if self.protocol.tiers and self._masses[where].sum() > 0:
-                laws[f"ended after round {held}"] = _integer_law(where.astype(np.int64), self._masses, self.items, "questions")
-        return laws
+        paths = self._paths
+        groups = {f"stopped: {reason}": paths.reason == reason for reason in dict.fromkeys(paths.reason)}
+        if self.case.protocol.most_rounds > 1:
+            groups |= {f"ended after round {held}": paths.rounds == held for held in range(self.case.protocol.most_rounds + 1)}
+        return {
+            name: _integer_law(where.astype(np.int64), paths.probability, self.items, "questions")
+            for name, where in groups.items()
+            if paths.probability[where].sum() > 0
+        }
 
     def to_json(self) -> dict[str, Any]:
         """For the ledger, before anything is sent."""
         return {
             "items": self.items,
-            "population": self.population.name,
+            "population": self.case.population.name,
             "prices": self.pricing.to_dict(),
-            "accuracy": self.result.mean("accuracy").mean,
+            "accuracy": self.accuracy,
             "totals": {name: law.to_json() for name, law in self.laws.items()},
         }
 
@@ -197,28 +251,26 @@ class Actual:
     by_role: Mapping[str, tuple[int, int, int]]
 
 
-def actual_of(outcomes: Sequence[Mapping[str, Any]], price: Price) -> Actual:
+def actual_of(outcomes: Sequence[Mapping[str, Any]]) -> Actual:
     """Add up the audit trails of a run's outcomes."""
-    roles = {"solver": [0, 0, 0], "debater": [0, 0, 0], "synthesiser": [0, 0, 0]}
+    roles: dict[str, list[int]] = {}
     totals: dict[str, float] = {"right": 0, "rounds": 0}
     graded = 0
     for outcome in outcomes:
         audit = outcome["audit"]
-        synthesis = [audit["synthesis"]] if audit["synthesis"] else []
-        for role, rows in (("solver", audit["chains"]), ("debater", audit["said"].values()), ("synthesiser", synthesis)):
-            for row in rows:
-                for place, value in enumerate((1, row["prompt_tokens"], row["completion_tokens"])):
-                    roles[role][place] += value
+        for role, parts in audit["by_role"].items():
+            roles[role] = [old + new for old, new in zip(roles.get(role, [0, 0, 0, 0]), parts, strict=True)]
         totals["rounds"] += audit["rounds_held"]
         for name in (f"stopped: {audit['stop_reason']}", f"ended after round {audit['rounds_held']}"):
             totals[name] = totals.get(name, 0) + 1
         if outcome["correct"] is not None:
             graded += 1
             totals["right"] += outcome["correct"]
-    calls, prompt, completion = (sum(column) for column in zip(*roles.values(), strict=True))
-    totals |= {"calls": calls, "debate_calls": roles["debater"][0], "prompt_tokens": prompt, "completion_tokens": completion}
-    totals["usd"] = price.usd(prompt, completion)
-    return Actual(len(outcomes), graded, totals, {role: (c, p, o) for role, (c, p, o) in roles.items()})
+    calls, prompt, completion, pico = (sum(column) for column in zip(*roles.values(), strict=True))
+    debated = sum(parts[0] for role, parts in roles.items() if role not in _ALONE) if _DEBATING & set(roles) else 0
+    totals |= {"calls": calls, "debate_calls": debated, "prompt_tokens": prompt, "completion_tokens": completion}
+    totals["usd"] = usd(pico)
+    return Actual(len(outcomes), graded, totals, {role: (c, p, o) for role, (c, p, o, _) in roles.items()})
 
 
 def compare(prediction: Prediction, actual: Actual) -> list[dict[str, Any]]:
@@ -256,17 +308,18 @@ def _why(name: str, prediction: Prediction, actual: Actual) -> str:
     if name == "right":
         return "the questions are easier or harder than the population's"
     if name.startswith(("stopped", "ended", "rounds", "calls", "debate_calls")):
-        return "agents agree, or signals fall, otherwise than in the population"
+        again = "" if isinstance(prediction.case.protocol, Protocol) else "; replies that cannot be read are asked for once more"
+        return f"agents agree, or signals and gaps fall, otherwise than in the population{again}"
     parts = []
     predicted = prediction.result.provenance["tokens_by_role"]
     for role, (calls, prompt, completion) in actual.by_role.items():
-        expected = predicted[role]
-        if calls and expected["calls"] > 0:
+        expected = predicted.get(role)
+        if calls and expected and expected["calls"] > 0:
             for kind, found in (("prompt", prompt / calls), ("completion", completion / calls)):
                 mean = expected[f"{kind}_tokens"] / expected["calls"]
                 money = name == "usd" or name == f"{kind}_tokens"
                 parts.append((abs(found - mean) * calls * money, f"{role}: {found:.0f} {kind} tokens a call, predicted {mean:.0f}"))
-    calls, expected_calls = actual.totals["calls"], prediction.laws["calls"].mean
-    tokens = (actual.totals["prompt_tokens"] + actual.totals["completion_tokens"]) / max(calls, 1)
-    parts.append((abs(calls - expected_calls) * tokens, f"{calls:.0f} calls, predicted {expected_calls:.1f}"))
+    made, expected_calls = actual.totals["calls"], prediction.laws["calls"].mean
+    tokens = (actual.totals["prompt_tokens"] + actual.totals["completion_tokens"]) / max(made, 1)
+    parts.append((abs(made - expected_calls) * tokens, f"{made:.0f} calls, predicted {expected_calls:.1f}"))
     return max(parts)[1]

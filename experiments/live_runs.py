@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..live.questions import Question, digest
-from ..model import FileFormatError, InputError, Population, Protocol, protocol_names
+from ..live.questions import Item, Question, digest
+from ..model import FileFormatError, InputError, Population, Price, PriceList, Pricing, Protocol, judging, protocol_names
+from ..model import exact as exact_law
 from ..model.cost import parse_toml, read_text
-from .after_run import Prediction
-from .families import Case, reasoning_case
+from ..model.judging.protocols import protocol_dict, read_judging_protocol
+from .families import Case, find_case, judging_case, reasoning_case
 
 if TYPE_CHECKING:
     from ..live.client import Endpoint
     from ..live.reasoning import Methods
 
-__all__ = ["endpoint_of", "methods_of", "protocol_of", "run_case", "settings_of"]
+__all__ = ["endpoint_of", "methods_of", "protocol_of", "run_case", "settings_of", "stored_case"]
 
 
-def protocol_of(name_or_file: str) -> str | Protocol:
+def protocol_of(name_or_file: str) -> str | Protocol | judging.JudgingProtocol:
     """Name of a preset, or the protocol in a file: TOML, or JSON as ``adjourn plan --out`` writes it (its recommendation).
 
     Raises
@@ -31,11 +32,11 @@ def protocol_of(name_or_file: str) -> str | Protocol:
         If it is neither.
     """
     path = Path(name_or_file)
-    if name_or_file in protocol_names() or not path.is_file():
+    if name_or_file in (*protocol_names(), *judging.judging_protocol_names()) or not path.is_file():
         return name_or_file
     text = read_text(path)
     if path.suffix == ".toml":
-        return Protocol.from_dict(parse_toml(path, text), str(path))
+        return stored_protocol(parse_toml(path, text), str(path))
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -45,21 +46,58 @@ def protocol_of(name_or_file: str) -> str | Protocol:
             data = data[key]
     if not isinstance(data, Mapping):
         raise FileFormatError(path, "no protocol; give a protocol's table, or the JSON of adjourn plan.")
-    return Protocol.from_dict(data, str(path))
+    return stored_protocol(data, str(path))
+
+
+def stored_protocol(data: Mapping[str, Any], where: str) -> Protocol | judging.JudgingProtocol:
+    """Protocol of either family from its plain tables; judging protocols name their kind."""
+    return read_judging_protocol(data, where) if "kind" in data else Protocol.from_dict(data, where)
 
 
 def run_case(
     protocol: str, population: str | None, settings: Mapping[str, str], prices: Path, model: str | None, max_tokens: int | None
 ) -> Case:
-    """Put a reasoning case together; ``max_tokens`` replaces the population's limit on a completion, so that worst cases agree."""
+    """Put a case together as it is run live.
+
+    ``model`` replaces the models of a population's judges; ``max_tokens`` replaces the population's limit on a completion, so that worst
+    cases agree.
+    """
     from ..live.reasoning import require_live
 
-    case = reasoning_case(protocol_of(protocol), population, settings, prices, model)
-    require_live(case.protocol)
+    chosen = protocol_of(protocol)
+    if isinstance(chosen, str):
+        case = find_case(chosen, population, settings, prices, model)
+    else:
+        build: Any = reasoning_case if isinstance(chosen, Protocol) else judging_case
+        case = build(chosen, population, settings, prices, model)
+    law = case.population
     if max_tokens is not None:
-        law: Population = case.population
-        case = reasoning_case(case.protocol, replace(law, tokens=replace(law.tokens, max_completion=max_tokens)), {}, prices, model)
-    return case
+        law = replace(law, tokens=replace(law.tokens, max_completion=max_tokens))
+    if isinstance(case.protocol, Protocol):
+        require_live(case.protocol)
+        return reasoning_case(case.protocol, law, {}, prices, model)
+    if model is not None:
+        law = replace(law, model=model, judges=tuple(replace(judge, model=model) for judge in law.judges))
+    return judging_case(case.protocol, law, {}, prices, model)
+
+
+def stored_case(settings: Mapping[str, Any]) -> Case:
+    """Put the case together that a ledger's run was, from what the ledger holds."""
+    stored = settings["prices"]
+    prices = {model: Price(model, *pair) for model, pair in settings["all_prices"].items()}
+    pricing = Pricing(prices[stored["model"]], PriceList(stored["list"], stored["as_of"], stored["source"], stored["model"], prices))
+    protocol = stored_protocol(settings["protocol"], "the ledger")
+    if isinstance(protocol, Protocol):
+        return with_pricing(reasoning_case(protocol, Population.from_dict(settings["population"])), pricing)
+    return with_pricing(judging_case(protocol, judging.JudgingPopulation.from_dict(settings["population"])), pricing)
+
+
+def with_pricing(case: Case, pricing: Pricing) -> Case:
+    """Price a case by a list that is at hand."""
+    protocol, law = case.protocol, case.population
+    if isinstance(protocol, Protocol):
+        return replace(case, pricing=pricing, exact=lambda: exact_law.simulate(protocol, law, pricing))
+    return replace(case, pricing=pricing, exact=lambda: judging.simulate_exact(protocol, law, pricing))
 
 
 def endpoint_of(case: Case, base_url: str | None, key_env: str, **options: Any) -> Endpoint:
@@ -101,26 +139,22 @@ def methods_of(contradiction: str) -> Methods:
     return Methods(contradiction=lambda client, where: scorer, names=names)
 
 
-def settings_of(case: Case, endpoint: Endpoint, methods: Methods, questions: list[Question], seed: int) -> dict[str, Any]:
+def settings_of(case: Case, endpoint: Endpoint, methods: Methods, asked: Sequence[Question] | Sequence[Item], seed: int) -> dict[str, Any]:
     """Everything that makes this run the run that it is."""
     from ..live import prompts
 
     assert case.pricing is not None
+    protocol = case.protocol
     return {
-        "protocol": case.protocol.to_dict(),
+        "protocol": protocol.to_dict() if isinstance(protocol, Protocol) else protocol_dict(protocol),
         "population": case.population.to_dict(),
         "model": endpoint.model,
         "prices": case.pricing.to_dict(),
+        "all_prices": {m: [p.prompt_usd_per_million, p.completion_usd_per_million] for m, p in case.pricing.prices.prices.items()},
         "endpoint": endpoint.to_dict(),
         "methods": methods.names,
         "prompts": prompts.VERSION,
-        "questions": digest(questions),
-        "items": len(questions),
+        "questions": digest(asked),
+        "items": len(asked),
         "seed": seed,
     }
-
-
-def prediction_of(case: Case, items: int) -> Prediction:
-    """Ask the exact law about a run of so many questions."""
-    assert case.pricing is not None
-    return Prediction(case.protocol, case.population, case.pricing, items)

@@ -30,7 +30,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
@@ -41,7 +41,7 @@ import httpx2
 
 from ..model.checks import require_count, require_one_of, require_range
 from ..model.cost import Price
-from ..model.errors import AdjournError, ParameterError
+from ..model.errors import AdjournError, InputError, ParameterError
 from .errors import CallFailedError, EndpointError, RunCancelledError
 from .ledger import Ledger, Message, Settlement
 from .money import Rate
@@ -82,6 +82,8 @@ class Endpoint:
         Alternatives asked for at each token, 0 to 20; 0 asks for no log-probabilities.
     send_seed : bool
         Whether to send a seed with each call (some endpoints refuse it).
+    structured : bool
+        Whether to send the JSON schema of a reply where there is one (some endpoints refuse it).
     timeout : float
         Seconds for a whole attempt.
     attempts : int
@@ -98,6 +100,7 @@ class Endpoint:
     limit_field: str = "max_tokens"
     top_logprobs: int = 20
     send_seed: bool = False
+    structured: bool = True
     timeout: float = 120.0
     attempts: int = 5
     concurrency: int = 4
@@ -122,7 +125,7 @@ class Endpoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that makes answers what they are, for the ledger; no key, and nothing that only changes the pace."""
-        fields = ("base_url", "model", "temperature", "max_tokens", "limit_field", "top_logprobs", "send_seed")
+        fields = ("base_url", "model", "temperature", "max_tokens", "limit_field", "top_logprobs", "send_seed", "structured")
         return {name: getattr(self, name) for name in fields}
 
 
@@ -144,6 +147,8 @@ class Call:
         A limit below the endpoint's.
     schema : mapping or None
         JSON schema that the answer should follow, for endpoints that can.
+    model : str
+        Another model than the endpoint's ("": the endpoint's).
     """
 
     key: str
@@ -152,6 +157,11 @@ class Call:
     seed: int = 0
     max_tokens: int | None = None
     schema: Mapping[str, Any] | None = None
+    model: str = ""
+
+    def again(self) -> Call:
+        """Make the same call once more, as a call of its own (the first answer could not be read)."""
+        return replace(self, key=f"{self.key}/again", seed=self.seed + 1)
 
 
 def prompt_bound(call: Call) -> int:
@@ -172,16 +182,20 @@ class Client:
     run_id : str
         The run.
     price : Price
-        Of the model.
+        Of the endpoint's model.
     cap : int
         Picodollars that the ledger may ever be charged.
+    others : mapping of str to Price
+        Prices of other models that calls may name.
     """
 
-    def __init__(self, endpoint: Endpoint, ledger: Ledger, run_id: str, price: Price, cap: int) -> None:
+    def __init__(
+        self, endpoint: Endpoint, ledger: Ledger, run_id: str, price: Price, cap: int, others: Mapping[str, Price] | None = None
+    ) -> None:
         self.endpoint = endpoint
         self.ledger = ledger
         self.run_id = run_id
-        self.rate = Rate.of(price)
+        self.rates = {model: Rate.of(known) for model, known in {**(others or {}), endpoint.model: price, "": price}.items()}
         self.cap = cap
         self._http = httpx2.Client(
             timeout=httpx2.Timeout(endpoint.timeout, connect=min(endpoint.timeout, 10.0)),
@@ -195,6 +209,10 @@ class Client:
         self._met = ledger.has_usage(run_id)
         self._held_until = 0.0
         self._fatal: AdjournError | None = None
+
+    def cost_of(self, message: Message, model: str = "") -> int:
+        """Picodollars that an answer of a model ("": the endpoint's) costs."""
+        return self.rates[model].cost(message.prompt_tokens, message.completion_tokens)
 
     def cancel(self) -> None:
         """Begin no further attempt; those in flight end and are recorded."""
@@ -294,22 +312,25 @@ class Client:
         self._held_until = max(self._held_until, time.monotonic() + seconds)
 
     def _attempt(self, call: Call) -> Parsed:
+        if call.model not in self.rates:
+            raise self._end(InputError(f'no price for model "{call.model}"; an unknown price is not zero. Add it to your price list.'))
+        rate = self.rates[call.model]
         limit = min(call.max_tokens or self.endpoint.max_tokens, self.endpoint.max_tokens)
         bound = prompt_bound(call)
         reservation = self.ledger.reserve(
-            self.run_id, call.key, call.role, worst=self.rate.cost(bound, limit), prompt_bound=bound, completion_bound=limit, cap=self.cap
+            self.run_id, call.key, call.role, worst=rate.cost(bound, limit), prompt_bound=bound, completion_bound=limit, cap=self.cap
         )
         try:
             parsed = self._send(call, limit, bound)
         except httpx2.TransportError as error:
             sent = not isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout))
             parsed = Parsed(problem=f"{type(error).__name__}: {error}", known=not sent, retry=True)
-        self.ledger.settle(self.run_id, call.key, reservation, self._settlement(parsed))
+        self.ledger.settle(self.run_id, call.key, reservation, self._settlement(parsed, rate))
         return parsed
 
-    def _settlement(self, parsed: Parsed) -> Settlement:
+    def _settlement(self, parsed: Parsed, rate: Rate) -> Settlement:
         usage = parsed.usage
-        cost = self.rate.cost(*usage) if usage else (0 if parsed.known else None)
+        cost = rate.cost(*usage) if usage else (0 if parsed.known else None)
         if parsed.message is not None:
             state = "answered"
         else:
@@ -325,7 +346,7 @@ class Client:
 
     def _body(self, call: Call, limit: int) -> dict[str, Any]:
         body: dict[str, Any] = {
-            "model": self.endpoint.model,
+            "model": call.model or self.endpoint.model,
             "messages": [{"role": role, "content": content} for role, content in call.messages],
             "temperature": self.endpoint.temperature,
             self.endpoint.limit_field: limit,
@@ -334,7 +355,7 @@ class Client:
             body |= {"logprobs": True, "top_logprobs": self.endpoint.top_logprobs}
         if self.endpoint.send_seed:
             body["seed"] = call.seed
-        if call.schema:
+        if call.schema and self.endpoint.structured:
             body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": call.schema}}
         return body
 

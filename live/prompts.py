@@ -118,3 +118,76 @@ PERSONAS = (
     "an entrepreneur in technology",
 )
 """Personas of the jurors; a larger jury goes round again."""
+
+_SIDES = {True: ("the first answer", "the second answer"), False: ("answer A", "answer B")}
+
+
+def side_names(anonymised: bool, a_first: bool) -> tuple[str, str]:
+    """Names of the two sides in the order in which they are shown; without names they are told by their place only."""
+    names = _SIDES[anonymised]
+    return names if anonymised or a_first else (names[1], names[0])
+
+
+def _pair(question: str, shown: tuple[str, str], names: tuple[str, str], longest: int) -> str:
+    answers = "\n".join(f"{name.capitalize()}:\n{fence(text, longest)}" for name, text in zip(names, shown, strict=True))
+    return f"Question:\n{fence(question, longest)}\n{answers}"
+
+
+def advocate(question: str, shown: tuple[str, str], names: tuple[str, str], longest: int, side: int, transcript: str) -> Messages:
+    """Ask for an argument for one side (D3, advocate)."""
+    system = f"You are an advocate: argue that {names[side]} is the better one, in at most 80 words. {_DATA}"
+    return ("system", system), ("user", f"{_pair(question, shown, names, longest)}{transcript}\nArgue for {names[side]}.")
+
+
+def merge(question: str, shown: tuple[str, str], names: tuple[str, str], longest: int, side: int, arguments: Sequence[str]) -> Messages:
+    """Ask to merge the arguments of several advocates of one side (D3-MORE)."""
+    system = f"You merge arguments into one defence of at most 150 words. {_DATA}"
+    material = "\n".join(fence(argument) for argument in arguments)
+    return ("system", system), (
+        "user",
+        f"{_pair(question, shown, names, longest)}\nArguments for {names[side]}:\n{material}\nWrite one defence.",
+    )
+
+
+def score(question: str, shown: tuple[str, str], names: tuple[str, str], longest: int, transcript: str, arguments: int) -> Messages:
+    """Ask a debate's judge for rubric scores of both sides and feedback."""
+    each = "each of its arguments" if arguments > 1 else "each side"
+    system = (
+        f"You judge a debate about which answer is better. Score {each} from 1 to 20 on {', '.join(CRITERIA)}. Reply with JSON: "
+        f'"first" and "second" hold the scores of the sides in the order shown, "feedback" one sentence. {_DATA}'
+    )
+    return ("system", system), ("user", f"{_pair(question, shown, names, longest)}{transcript}\nScore both sides.")
+
+
+def grade(question: str, shown: tuple[str, str], names: tuple[str, str], longest: int, role: str, transcript: str) -> Messages:
+    """Ask a panel's judge, or an agent of a discussion, for a grade of each answer."""
+    system = (
+        f"You are {role or 'a careful judge'}. Grade each answer from 1 to 10. Reply with JSON: "
+        f'"first" and "second" hold the grades in the order shown, "comment" one sentence. {_DATA}'
+    )
+    return ("system", system), ("user", f"{_pair(question, shown, names, longest)}{transcript}\nGrade both answers.")
+
+
+def vote(question: str, shown: tuple[str, str], names: tuple[str, str], longest: int, persona: str, transcript: str) -> Messages:
+    """Ask a juror for a vote after the debate."""
+    system = (
+        f"You are {persona or 'a juror'}. Read the debate and vote for the better answer. Reply with JSON: "
+        f'"vote" is "first" or "second" in the order shown, "reason" one sentence. {_DATA}'
+    )
+    return ("system", system), ("user", f"{_pair(question, shown, names, longest)}{transcript}\nVote.")
+
+
+def transcript_of(rounds: Sequence[tuple[Sequence[str], Sequence[str], str]], names: tuple[str, str]) -> str:
+    """Give what was said in the rounds of a debate: arguments of the side shown first, of the other, and the judge's text ("" if none)."""
+    parts = [""]
+    for number, (first, second, judge) in enumerate(rounds, start=1):
+        parts.append(f"Round {number}:")
+        parts += [f"For {name}:\n{fence(text)}" for name, texts in zip(names, (first, second), strict=True) for text in texts]
+        if judge:
+            parts.append(f"Judge:\n{fence(judge)}")
+    return "\n".join(parts) if rounds else ""
+
+
+def comments_of(comments: Sequence[str]) -> str:
+    """Give what the agents of a discussion have said so far."""
+    return "".join(f"\nAgent said:\n{fence(comment)}" for comment in comments)

@@ -281,7 +281,11 @@ class LiveSource:
     def audit(self, trajectory: Trajectory, synthesis: Message | None) -> dict[str, Any]:
         """Everything that the decision came from: why this tier, which step, why it stopped."""
         found = self._signals
+        last = [] if synthesis is None else [synthesis]
+        said = [message for _, message in self._said.values() if message is not None]
+        chains = [self._samples[index][1] for index in range(len(trajectory.chains))]
         return {
+            "by_role": {role: self._usage(messages) for role, messages in (("solver", chains), ("debater", said), ("synthesiser", last))},
             "gold": self.question.gold_label,
             "chains": [_row(*self._samples[index]) for index in range(len(trajectory.chains))],
             "first_round": trajectory.first_round,
@@ -300,6 +304,15 @@ class LiveSource:
             "answer": _label(trajectory.answer),
             "synthesis": None if synthesis is None else _row(self._clusters.read("synthesis", synthesis.text), synthesis),
         }
+
+    def _usage(self, messages: Sequence[Message]) -> list[int]:
+        """Add up calls, prompt tokens, completion tokens and picodollars."""
+        return [
+            len(messages),
+            sum(message.prompt_tokens for message in messages),
+            sum(message.completion_tokens for message in messages),
+            sum(self._client.cost_of(message) for message in messages),
+        ]
 
 
 def _label(label: Hashable) -> Any:

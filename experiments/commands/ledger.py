@@ -12,10 +12,11 @@ from rich.table import Table
 from ...live.export import log_text
 from ...live.ledger import Ledger, Totals
 from ...live.money import usd
-from ...model import AdjournError, InputError, Population, Price, PriceList, Pricing, Protocol
+from ...model import AdjournError, InputError
 from ...model.result import share
 from ..after_run import Prediction, actual_of, compare
 from ..console import emit, write_text
+from ..live_runs import stored_case
 from ..options import JsonFlag, OutFile
 
 __all__ = ["comparison_table", "ledger", "register", "run_report"]
@@ -57,7 +58,7 @@ def run_report(book: Ledger, run_id: str) -> dict[str, Any]:
     settings = entry["settings"]
     outcomes = book.outcomes(run_id)
     graded = [outcome["correct"] for outcome in outcomes if outcome["correct"] is not None]
-    prediction = _prediction(settings, len(outcomes)) if outcomes else None
+    prediction = Prediction(stored_case(settings), len(outcomes)) if outcomes else None
     return {
         "run_id": run_id,
         "protocol": entry["protocol"]["name"],
@@ -68,20 +69,11 @@ def run_report(book: Ledger, run_id: str) -> dict[str, Any]:
         "accuracy": share(sum(graded), len(graded)).to_json() if graded else None,
         "abstained": sum(outcome["answer"] is None for outcome in outcomes),
         "plan": entry["plan"],
-        "predicted_vs_actual": compare(prediction, actual_of(outcomes, prediction.pricing.price)) if prediction else [],
+        "predicted_vs_actual": compare(prediction, actual_of(outcomes)) if prediction else [],
         "by_role": [_in_usd(row) for row in book.by_role(run_id)],
         "run": _sums(book.totals(run_id)),
         "ledger": _sums(book.totals()),
     }
-
-
-def _prediction(settings: dict[str, Any], items: int) -> Prediction:
-    """Prediction that was made before the run, for as many questions as are done; from what the ledger holds."""
-    stored = settings["prices"]
-    price = Price(stored["model"], stored["prompt_usd_per_million"], stored["completion_usd_per_million"])
-    listed = PriceList(stored["list"], stored["as_of"], stored["source"], stored["model"], {stored["model"]: price})
-    protocol, population = Protocol.from_dict(settings["protocol"]), Population.from_dict(settings["population"])
-    return Prediction(protocol, population, Pricing(price, listed), items)
 
 
 def _sums(totals: Totals) -> dict[str, Any]:

@@ -9,13 +9,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ...model import InterruptedRunError
+from ...model import InterruptedRunError, Protocol
 from ..after_run import Prediction
 from ..console import emit, progress, warn
 from ..families import Case
-from ..live_runs import endpoint_of, methods_of, prediction_of, run_case, settings_of
+from ..live_runs import endpoint_of, methods_of, run_case, settings_of
 from ..options import JsonFlag, ModelName, OutFile, PopulationName, Seed, Settings, read_settings
-from ..questions import read_questions
+from ..questions import read_items, read_questions
 from .ledger import comparison_table, run_report
 
 
@@ -43,6 +43,7 @@ def run(
     attempts: Annotated[int, typer.Option(help="Attempts of a call.")] = 5,
     limit_field: Annotated[str, typer.Option(help="max_tokens or max_completion_tokens, as the endpoint calls it.")] = "max_tokens",
     send_seed: Annotated[bool, typer.Option(help="Send a seed with each call.")] = False,
+    schema: Annotated[bool, typer.Option(help="Send the JSON schema of judges' replies.")] = True,
     seed: Seed = 0,
     resume: Annotated[bool, typer.Option(help="Continue a run that the ledger holds.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; print calls, tokens and money.")] = False,
@@ -53,15 +54,16 @@ def run(
     from ...live.money import picodollars
 
     cap = picodollars(cap_usd)
-    asked = read_questions(questions)
     case = run_case(protocol, population, read_settings(settings), prices, model, max_tokens)
-    prediction = prediction_of(case, len(asked))
+    family = "reasoning" if isinstance(case.protocol, Protocol) else "judging"
+    asked = read_questions(questions) if family == "reasoning" else read_items(questions)
+    prediction = Prediction(case, len(asked))
     if dry_run:
         _show_prediction(prediction, cap_usd, contradiction, as_json, out)
         return
     endpoint = endpoint_of(
         case, base_url, key_env, temperature=temperature, top_logprobs=top_logprobs, concurrency=concurrency, timeout=timeout,
-        attempts=attempts, limit_field=limit_field, send_seed=send_seed,
+        attempts=attempts, limit_field=limit_field, send_seed=send_seed, structured=schema,
     )  # fmt: skip
     methods = methods_of(contradiction)
     _warn_of_cap(prediction, cap_usd)
@@ -69,7 +71,7 @@ def run(
     with _open(ledger) as book:
         from ...live.identity import enter
 
-        run_id = enter(book, "reasoning", identity, prediction.to_json(), resume=resume)
+        run_id = enter(book, family, identity, prediction.to_json(), resume=resume)
         summary = _send_all(case, endpoint, methods, asked, book, run_id, cap, seed)
         report = run_report(book, run_id)
     report |= {"failed": summary.failed, "stopped": str(summary.stopped) if summary.stopped else None, "done_here": summary.here}
@@ -90,11 +92,18 @@ def _open(path: Path) -> Any:
 def _send_all(case: Case, endpoint: Any, methods: Any, asked: list[Any], book: Any, run_id: str, cap: int, seed: int) -> Any:
     from ...live.campaign import campaign
     from ...live.client import Client
+    from ...live.judging import judge_work_on
     from ...live.reasoning import work_on
 
     assert case.pricing is not None
-    with Client(endpoint, book, run_id, case.pricing.price, cap) as client, progress("questions", len(asked)) as advance:
-        work = work_on(case.protocol, case.population, client, methods, seed)
+    with (
+        Client(endpoint, book, run_id, case.pricing.price, cap, case.pricing.prices.prices) as client,
+        progress("questions", len(asked)) as advance,
+    ):
+        if isinstance(case.protocol, Protocol):
+            work: Any = work_on(case.protocol, case.population, client, methods, seed)
+        else:
+            work = judge_work_on(case.protocol, case.population, client, seed)
         try:
             return campaign(work, asked, book, client, advance=advance)
         except KeyboardInterrupt:
@@ -111,11 +120,13 @@ def _warn_of_cap(prediction: Prediction, cap_usd: float) -> None:
 
 def _show_prediction(prediction: Prediction, cap_usd: float, contradiction: str, as_json: bool, out: Path | None) -> None:
     law = prediction.laws["usd"]
-    data: dict[str, Any] = {"dry_run": True, "protocol": prediction.protocol.name, **prediction.to_json()}
+    data: dict[str, Any] = {"dry_run": True, "protocol": prediction.case.protocol.name, **prediction.to_json()}
     data |= {"cap_usd": cap_usd, "p_over_cap": 1 - law.at_most(cap_usd), "notes": _notes(prediction, contradiction)}
 
     def show(screen: Console) -> None:
-        table = Table(title=f"{data['protocol']}, {prediction.items} questions, {prediction.population.name} (exact law; nothing was sent)")
+        table = Table(
+            title=f"{data['protocol']}, {prediction.items} questions, {prediction.case.population.name} (exact law; nothing was sent)"
+        )
         for column in ("total", "mean", "95 % range", "p95", "worst case", "unit"):
             table.add_column(column, justify="left" if column in ("total", "unit") else "right", no_wrap=True)
         for name, total in data["totals"].items():
@@ -143,8 +154,9 @@ def _notes(prediction: Prediction, contradiction: str) -> list[str]:
         "Attempts that fail may be billed again: they count against the cap and not in these totals.",
         *prediction.result.notes,
     ]
-    if contradiction == "judge":
-        pairs = prediction.protocol.chains * (prediction.protocol.chains - 1) // 2
+    if contradiction == "judge" and isinstance(prediction.case.protocol, Protocol):
+        chains = prediction.case.protocol.chains
+        pairs = chains * (chains - 1) // 2
         notes.append(
             f"--contradiction judge adds up to {pairs} calls a step and question; they count against the cap and not in these totals."
         )
