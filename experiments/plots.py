@@ -116,7 +116,7 @@ def _plot_lines(sweep: Sweep, quantity: str, ax: Axes) -> Axes:
     ax.set_ylabel(label(quantity))
     ax.set_title(f"{quantity.replace('_', ' ')} on {sweep.population}", loc="left")
     if len(sweep.protocols) > 1:
-        ax.legend()
+        ax.legend(frameon=False)
     return ax
 
 
@@ -174,7 +174,7 @@ def plot_sensitivity(result: Sensitivity, output: str | None = None, ax: Axes | 
     ax.set_yticks(y, [r.input for r in rows])
     ax.set_xlabel("Sobol' index (share of the output's variance), 95 % interval")
     ax.set_title(f"What moves {(output or result.outputs[0]).replace('_', ' ')}", loc="left")
-    ax.legend()
+    ax.legend(frameon=False)
     return ax
 
 
@@ -223,7 +223,7 @@ def plot_reliability(
         ax.errorbar(x, y, yerr=[np.maximum(y - lower, 0), np.maximum(upper - y, 0)], label=name, capsize=2, markersize=4, **shown)
     ax.set_xlabel(f"predicted ({unit})")
     ax.set_ylabel(f"observed ({unit}), 95 % interval")
-    ax.legend()
+    ax.legend(frameon=False)
     return ax
 
 
@@ -244,7 +244,7 @@ def plot_residuals(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) ->
         ax.errorbar(row["residual"], i, xerr=error, fmt="o", color="#000000", markerfacecolor=face, capsize=2)
     ax.axvline(0, color="#7f7f7f", linewidth=0.8)
     ax.set_yticks(range(len(rows)), [row["name"] for row in reversed(rows)])
-    ax.set_xlabel("simulated minus reported, per cent of the reported figure")
+    ax.set_xlabel("simulated minus reported (% of reported)")
     ax.set_title("filled: predicted; hollow: fitted", loc="left", fontsize=9)
     return ax
 
@@ -272,5 +272,5 @@ def plot_frontier(points: Sequence[Mapping[str, Any]], ax: Axes | None = None, *
     ax.plot([p[x] for p in front], [p[y] for p in front], "o-", color="#000000", drawstyle="steps-post", label="frontier")
     ax.set_xlabel(label(x))
     ax.set_ylabel(label(y))
-    ax.legend()
+    ax.legend(frameon=False)
     return ax

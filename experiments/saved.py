@@ -252,9 +252,9 @@ def from_data(data: Any, where: str | Path) -> Any:
             return simulation(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileFormatError(where, f"is not a whole result ({type(error).__name__}: {error}); write it again with --out.") from None
-    if "provenance" in data or kind is not None:
+    if kind is not None or {"provenance", "claims", "run_id"} & set(data):
         return PlainResult(data=data)
-    raise FileFormatError(where, "is JSON but no result of Adjourn's (neither `kind` nor `provenance` in it).")
+    raise FileFormatError(where, "is JSON but no result of Adjourn's (it has neither `kind` nor `provenance`).")
 
 
 def _parquet_json(path: Path) -> Any:

@@ -254,6 +254,7 @@ def sweep(
             population=maps[0].case.population.to_dict(),
             axes=[[a.name, list(a.values)] for a in axes],
             settings=fixed,
+            regret=regret,
             engine=engine,
             samples=samples if engine == "mc" else None,
             seed=seed if engine == "mc" else None,
