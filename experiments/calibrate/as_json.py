@@ -113,7 +113,7 @@ def _response_json(fit: Calibration) -> dict[str, Any]:
                 "moves": c.moves,
                 "observed": c.observed,
                 "fitted": c.predicted,
-                "z": c.z,
+                "beyond_chance": c.excess,
             }
             for c in response.cells
         ],

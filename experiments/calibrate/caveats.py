@@ -33,7 +33,8 @@ def _which_answers(first: FirstAnswers) -> list[str]:
     if first.prefix:
         notes.append(
             "A question's later first answers depend on how far its earlier ones agree (asking stopped early), so only those of agents "
-            f"{', '.join(first.prefix)} are used, which nearly all questions hold; {first.left_out} questions that lack one are left out."
+            f"{', '.join(first.prefix)} are used, the longest row of agents that nearly all questions hold; {first.left_out} questions "
+            "that lack one are left out."
         )
     elif first.left_out:
         notes.append(f"{first.left_out} questions have no answer in round {first.round}, the first of the log, and are left out.")

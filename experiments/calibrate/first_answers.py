@@ -28,8 +28,8 @@ __all__ = ["FirstAnswers", "first_answers", "is_informative"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-NEARLY_ALL = 0.9
-"""Share of questions that must hold a prefix of agents for it to be used."""
+NEARLY_ALL = (0.9, 0.75, 0.5)
+"""Share of questions that must hold a prefix of agents for it to be used; the next where no prefix of two agents reaches one."""
 
 _COMPARABLE = 3
 """More agents than this times the answers of a question: then the questions do not share agents."""
@@ -177,8 +177,13 @@ def _variance(shares: Floats, length: int) -> float:
 
 def _longest_prefix(present: npt.NDArray[np.bool_]) -> int:
     coverage = np.logical_and.accumulate(present, axis=1).sum(axis=0)
-    enough = np.flatnonzero(coverage >= NEARLY_ALL * present.any(axis=1).sum())
-    return int(enough[-1]) + 1 if len(enough) else 1
+    longest = 1
+    for share in NEARLY_ALL:
+        enough = np.flatnonzero(coverage >= share * present.any(axis=1).sum())
+        longest = int(enough[-1]) + 1 if len(enough) else 1
+        if longest > 1:
+            break
+    return longest
 
 
 def _tally(log: ReasoningLog, first: int, held: Ints, keep: npt.NDArray[np.bool_], prefix: tuple[str, ...]) -> FirstAnswers:

@@ -384,8 +384,14 @@ def _refined(grid: Floats, values: Floats) -> float:
 
 
 def posterior(law: Law, kinds: Kinds) -> tuple[Floats, Floats]:
-    """Posterior means of p and of the share (1 - p) w of the misconception, for each kind; each of shape (kinds,)."""
-    p, w, weight = law.nodes(2 * int(kinds.size.max()) + 2)
+    """Posterior means of p and of the share (1 - p) w of the misconception, for each kind; each of shape (kinds,).
+
+    The law is mixed with a millionth of the ignorant one (p and w uniform), so that a question it holds impossible has a posterior too.
+    """
+    degree = 2 * int(kinds.size.max()) + 2
+    ignorant = Law(BetaDifficulty(1.0, 1.0), BetaShare(1.0, 1.0)).nodes(degree)
+    p, w, weight = (np.concatenate(pair) for pair in zip(law.nodes(degree), ignorant, strict=True))
+    weight[-len(ignorant[2]) :] *= 1e-6
     log = log_points(kinds, p, w) + np.log(weight)
     mass = np.exp(log - log.max(axis=1, keepdims=True))
     mass /= mass.sum(axis=1, keepdims=True)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ...model.result import Estimate
 from .calibration import Calibration
 from .responses import OrderEvidence, ResponseFit
-from .rules import RuleFit
 
 __all__ = ["paragraphs", "with_interval"]
 
 _SCALE = "It weighs peers by their number, so for other panel sizes than the log's it extrapolates (copying would carry over). "
-_GOOD, _FAIR = 0.03, 0.08
-"""Largest misses of P(next answer right) that are called good and fair."""
+_GOOD, _FAIR = 0.01, 0.05
+"""Misses of P(next answer right), beyond what chance explains, below which a fit is called good and fair."""
 
 
 def with_interval(value: Estimate, digits: int = 3) -> str:
@@ -90,7 +87,7 @@ def _response_words(fit: Calibration) -> str:
         f"Response rule: {chosen.rule.rule}, fitted by maximum likelihood to {len(response.moves)} moves in "
         f"{_order_words(response.order)}: {values}. Moves left out: {left}. That a debate stopped early decides which moves exist, not "
         "what an agent did given what it saw, so the fit needs no correction for it. "
-        f"{scale}{_comparison(response.fits)}{_fitness_words(response)}"
+        f"{scale}{_comparison(response)}{_fitness_words(response)}"
     )
 
 
@@ -105,25 +102,27 @@ def _order_words(order: OrderEvidence) -> str:
     )
 
 
-def _comparison(fits: tuple[RuleFit, ...]) -> str:
+def _comparison(response: ResponseFit) -> str:
+    chosen = response.chosen
     parts = []
-    for rival in fits[1:]:
+    for rival in response.fits:
+        if rival is chosen:
+            continue
         if rival.impossible:
             parts.append(f"{rival.rule.rule} rules out {rival.impossible} moves that happened")
-        elif math.isfinite(fits[0].aic):
-            parts.append(f"the AIC of {rival.rule.rule} is {rival.aic - fits[0].aic:.1f} higher")
-    return f"Compared with {fits[0].rule.rule}: {'; '.join(parts)}. " if parts else ""
+        elif math.isfinite(chosen.aic):
+            gap = rival.aic - chosen.aic
+            parts.append(f"the AIC of {rival.rule.rule} is {abs(gap):.1f} {'higher' if gap >= 0 else 'lower'}")
+    return f"Compared with {chosen.rule.rule}: {'; '.join(parts)}. "
 
 
 def _fitness_words(response: ResponseFit) -> str:
-    if not response.told:
-        return "Goodness of fit: too few moves of any one kind to say."
-    worst = max(response.told, key=lambda c: abs(c.observed - c.predicted))
-    miss = response.largest_miss
-    verdict = "good" if miss < _GOOD else ("fair" if miss < _FAIR else "poor")
-    share = np.average([abs(c.observed - c.predicted) for c in response.told], weights=[c.moves for c in response.told])
+    worst = response.worst
+    verdict = "good" if worst.excess < _GOOD else ("fair" if worst.excess < _FAIR else "poor")
+    beyond = f"{100 * worst.excess:.1f} points more than chance explains" if worst.excess else "which chance explains"
     return (
-        f"Goodness of fit: {verdict}. P(next answer right), by own answer and number of right peers, is missed by {100 * share:.1f} "
-        f"points on average and by {100 * miss:.1f} at most (own {'right' if worst.own_right else 'wrong'}, {worst.right_peers} of "
-        f"{worst.agents - 1} peers right: observed {worst.observed:.3f}, fitted {worst.predicted:.3f}, {worst.moves} moves)."
+        f"Goodness of fit: {verdict}. P(next answer right), by own answer and number of right peers, is missed by "
+        f"{100 * response.mean_miss:.1f} points on average; worst where the own answer is {'right' if worst.own_right else 'wrong'} and "
+        f"{worst.right_peers} of {worst.agents - 1} peers are right: observed {worst.observed:.3f}, fitted {worst.predicted:.3f} "
+        f"({worst.moves} moves), {beyond}."
     )

@@ -12,7 +12,7 @@ from ...model.response import RULES, Copying, ResponseRule
 from ..logs.columns import ReasoningLog
 from .laws import Law
 from .moves import Moves, Order, gather
-from .rules import FitnessCell, RuleFit, fit_rule, fit_rules, fitness, refit_rule
+from .rules import FitnessCell, RuleFit, fit_rule, fit_rules, fitness, log_probability, refit_rule
 
 __all__ = ["FEWEST_MOVES", "OrderEvidence", "ResponseFit", "fit_response"]
 
@@ -21,7 +21,6 @@ Floats = npt.NDArray[np.float64]
 FEWEST_MOVES = 50
 """Fewest usable moves from which a rule is fitted."""
 
-_ENOUGH = 20
 _CLEAR = 6.0
 """Log-likelihood by which sequential rounds must do better to be believed."""
 
@@ -73,14 +72,14 @@ class ResponseFit:
     cells: tuple[FitnessCell, ...]
 
     @property
-    def told(self) -> tuple[FitnessCell, ...]:
-        """Cells with enough moves to say something."""
-        return tuple(cell for cell in self.cells if cell.moves >= _ENOUGH)
+    def worst(self) -> FitnessCell:
+        """Cell that is missed most beyond what chance explains; among those that chance explains, the largest miss by moves."""
+        return max(self.cells, key=lambda cell: (cell.excess, abs(cell.miss) * cell.moves**0.5))
 
     @property
-    def largest_miss(self) -> float:
-        """Largest difference of observed and predicted P(next right) over these cells."""
-        return max((abs(cell.observed - cell.predicted) for cell in self.told), default=0.0)
+    def mean_miss(self) -> float:
+        """Mean over moves of the absolute difference of observed and predicted P(next right)."""
+        return sum(abs(cell.miss) * cell.moves for cell in self.cells) / sum(cell.moves for cell in self.cells)
 
     def refit(self, weight: Floats) -> ResponseRule:
         """Fit the chosen variant again under a weight of each question of the log; with too few moves, the fit to all stays."""
@@ -102,7 +101,7 @@ def fit_response(
     order : {"auto", "simultaneous", "sequential"}
         Order of speaking; "auto" compares likelihoods and takes simultaneous rounds unless the log speaks clearly against them.
     rule : str
-        "auto" takes the rule of lowest AIC; or the name of one.
+        "auto" takes the rule of lowest AIC (copying where the two cannot be told apart); or the name of one.
 
     Returns
     -------
@@ -117,8 +116,22 @@ def fit_response(
         return None, {"usable": len(moves), **moves.left_out}
     counts = moves.counts(everything)
     fits = fit_rules(moves, counts)
-    chosen = fits[0] if rule == "auto" else next(f for f in fits if type(f.rule) is RULES[rule])
+    chosen = next(f for f in fits if type(f.rule) is RULES[rule]) if rule != "auto" else _best(fits, moves)
     return ResponseFit(moves, evidence, fits, chosen, fitness(chosen.rule, moves, counts)), {}
+
+
+def _best(fits: tuple[RuleFit, ...], moves: Moves) -> RuleFit:
+    """Take the rule of lowest AIC; but copying, which carries over to other panel sizes, where the two cannot be told apart.
+
+    They are told apart by a difference in log-likelihood of more than one standard error (over questions; Vuong 1989) and in AIC of 2.
+    """
+    copying = next(fit for fit in fits if isinstance(fit.rule, Copying))
+    if copying.impossible or fits[0] is copying:
+        return fits[0]
+    difference = (log_probability(fits[0].rule, moves) - log_probability(copying.rule, moves))[moves.kind]
+    by_question = np.bincount(moves.question, weights=difference)
+    error = float(by_question.std() * len(by_question) ** 0.5)
+    return copying if copying.aic - fits[0].aic <= 2 * max(error, 1.0) else fits[0]
 
 
 def _order(log: ReasoningLog, law: Law, asked: Order | Literal["auto"], weight: Floats) -> tuple[OrderEvidence, Moves]:

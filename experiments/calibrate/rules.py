@@ -10,9 +10,8 @@ misconception, (1 - p) w pi); else it is a new answer. An answer that nobody sho
 wrong", whatever its wording. A rule that leaves no room for a move that happened has likelihood zero; such moves are counted, and
 the rule is ruled out.
 
-Each rule is fitted with and without iota and phi (and ``Logit`` with its own constant for a fresh answer); the variant with the
-lowest AIC stands for the rule, and the rule with the lowest AIC is taken. Intervals are percentiles over a bootstrap of questions,
-since moves of one question belong together.
+Each rule is fitted with and without iota and phi (and ``Logit`` with its own constant for a fresh answer); the variant with the lowest
+AIC stands for the rule. Intervals are percentiles over a bootstrap of questions, since moves of one question belong together.
 """
 
 from __future__ import annotations
@@ -112,10 +111,14 @@ class FitnessCell:
     predicted: float
 
     @property
-    def z(self) -> float:
-        """Standardised difference, as if moves were independent."""
-        spread = max(self.predicted * (1 - self.predicted), 1e-6) / self.moves
-        return float((self.observed - self.predicted) / np.sqrt(spread))
+    def miss(self) -> float:
+        """Observed minus predicted."""
+        return self.observed - self.predicted
+
+    @property
+    def excess(self) -> float:
+        """What of the miss is beyond two standard errors, as if moves were independent; 0 where chance explains it."""
+        return max(abs(self.miss) - 2 * float(np.sqrt(self.predicted * (1 - self.predicted) / self.moves)), 0.0)
 
 
 def log_probability(rule: ResponseRule, moves: Moves) -> Floats:

@@ -102,7 +102,8 @@ def _remembered(bare: Calibration, intervals: dict[str, Estimate]) -> dict[str, 
             "moves": len(bare.response.moves),
             "order": bare.response.order.order,
             "log_likelihood": bare.response.chosen.log_likelihood,
-            "largest_miss": bare.response.largest_miss,
+            "mean_miss": bare.response.mean_miss,
+            "worst_miss": abs(bare.response.worst.miss),
         }
     if bare.debate:
         value = bare.debate.difference

@@ -111,7 +111,7 @@ def _cells(found: Calibration) -> Table | None:
             str(cell.moves),
             f"{cell.observed:.3f}",
             f"{cell.predicted:.3f}",
-            f"{100 * (cell.predicted - cell.observed):+.1f}",
+            f"{-100 * cell.miss:+.1f}",
         )
     return table
 

@@ -16,6 +16,17 @@ __all__ = ["Codes", "Record", "is_number", "refuse_missing_columns"]
 _MISSING = {"", "nan", "null", "<na>", "#n/a", "n/a"}
 _TRUE = {"1", "1.0", "true", "t", "yes", "y", "right", "correct"}
 _FALSE = {"0", "0.0", "false", "f", "no", "n", "wrong", "incorrect"}
+_USUAL = {
+    "question_id": ("qid", "id", "question", "question_idx", "task_id"),
+    "round": ("turn", "iteration"),
+    "agent": ("sample", "sample_id", "run", "seed"),
+    "answer": ("prediction", "pred", "response", "output"),
+    "correct": ("is_correct", "ok", "score", "label", "acc"),
+    "item_id": ("id", "pair", "pair_id", "qid"),
+    "judge": ("model", "judge_model"),
+    "label": ("human", "gold", "winner"),
+    "verdict": ("winner", "decision", "choice"),
+}
 _LARGEST = 1e15
 
 
@@ -143,5 +154,6 @@ def refuse_missing_columns(table: Table, missing: list[str], family: str) -> Non
 
 
 def _hint(missing: str, columns: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(missing, columns, n=1, cutoff=0.5)
+    usual = [column for column in columns if column.lower() in _USUAL.get(missing, ())]
+    close = usual or difflib.get_close_matches(missing, columns, n=1, cutoff=0.5)
     return f"--map {missing}={close[0] if close else 'NAME'}"
