@@ -49,6 +49,9 @@ _CONSENSUS = REASONS.index(StopReason.CONSENSUS)
 _ROUND_LIMIT = REASONS.index(StopReason.ROUND_LIMIT)
 _TOKEN_BUDGET = REASONS.index(StopReason.TOKEN_BUDGET)
 
+_BLOCK = 2_000_000
+"""Entries of a table over questions that are held at once."""
+
 
 @dataclass(frozen=True, eq=False)
 class Start:
@@ -136,23 +139,30 @@ class ExactLaw:
     def _start(self, t: int) -> Start:
         tier, opening = self.protocol.tiers[t], self._tier_openings[t]
         space = panel(tier.agents)
-        p, w, weight = self._nodes
         mass: dict[tuple[int, int], tuple[Ints, Floats]] = {}
-        by_hit = self._tier_given_opening(t, opening)
-        probability = opening.probabilities(p, w) * weight
-        for hit in (0, 1):
-            entry = probability * by_hit[hit]
-            if not np.any(entry):
+        for hit, chance in enumerate(self._tier_given_opening(t, opening)):
+            if not np.any(chance):
                 continue
-            if not self._moves_with_question:
-                entry = entry.sum(axis=1, keepdims=True)
+            entry = self._opening_masses(opening, chance)
             for drawn in np.unique(opening.chains):
                 rows = np.flatnonzero(opening.chains == drawn)
                 mass[int(drawn), hit] = rows, entry[rows]
-        return Start(tier, space, opening, mass, self._move_matrices(space, p, w))
+        return Start(tier, space, opening, mass, self._move_matrices(space))
 
-    def _move_matrices(self, space: Panel, p: Floats, w: Floats) -> Callable[[int, bool], tuple[Floats, Floats]]:
+    def _opening_masses(self, opening: Openings, chance: Floats) -> Floats:
+        """P(opening) times ``chance``, by node of the question's law, summed over the nodes where moves do not depend on them."""
+        p, w, weight = self._nodes
+        if self._moves_with_question:
+            return np.asarray(opening.probabilities(p, w) * weight * chance)
+        total = np.zeros((len(opening.kind), 1))
+        for block in np.array_split(np.arange(len(p)), len(opening.kind) * len(p) // _BLOCK + 1):
+            given = chance if chance.shape[1] == 1 else chance[:, block]
+            total[:, 0] += (opening.probabilities(p[block], w[block]) * given) @ weight[block]
+        return total
+
+    def _move_matrices(self, space: Panel) -> Callable[[int, bool], tuple[Floats, Floats]]:
         rule = self.population.response
+        p, w, _ = self._nodes
 
         def moves(node: int, focused: bool) -> tuple[Floats, Floats]:
             question = (float(p[node]), float(w[node])) if self._moves_with_question else (0.0, 0.0)
@@ -174,7 +184,7 @@ class ExactLaw:
 
             router = oracle_router(self.protocol, self.population)
             p, w, _ = self._nodes
-            chosen = np.broadcast_to(np.array([router.tier(a, b) == t for a, b in zip(p, w, strict=True)], dtype=float), (count, len(p)))
+            chosen = np.broadcast_to((router.tiers(p, w) == t).astype(float), (count, len(p)))
         else:
             chosen = np.ones((count, 1))
         if not self._with_hits:
@@ -258,9 +268,14 @@ class ExactLaw:
         return masses
 
     def right_by_opening(self, t: int) -> Floats:
-        """P(final answer right | opening) in tier ``t`` where the target misses; shape (E,)."""
+        """P(final answer right | opening, tier ``t``) where moves do not depend on the question; shape (E,)."""
+        no_hit, hit = self._tier_given_opening(t, self._tier_openings[t])
+        right = (chance[:, 0] * self._right_given_hit(t, focused) for focused, chance in enumerate((no_hit, hit)))
+        return np.asarray(sum(right) / (no_hit + hit)[:, 0])
+
+    def _right_given_hit(self, t: int, focused: int) -> Floats:
         start, rule = self.starts[t], self.protocol.round_stop
-        space, opening, (both, same) = start.panel, start.openings, start.moves(0, False)
+        space, opening, (both, same) = start.panel, start.openings, start.moves(0, bool(focused))
         plain, weighted = self.decisions[t]
         limit, _ = last_round(self.protocol, self.population, start.tier)
         value = plain
@@ -355,7 +370,7 @@ def _add_votes(masses: Floats, protocol: Protocol, population: Population) -> No
     opening = openings(protocol.chains, protocol.sampling_stop, protocol.initial, None)
     p, w, weight = question_law(population.difficulty, population.misconception, opening.degree)
     probability = np.empty(len(opening.kind))
-    for part in np.array_split(np.arange(len(opening.kind)), max(1, len(opening.kind) * len(p) // 2_000_000 + 1)):
+    for part in np.array_split(np.arange(len(opening.kind)), len(opening.kind) * len(p) // _BLOCK + 1):
         sub = Openings(*(getattr(opening, f)[part] for f in Openings.__dataclass_fields__))
         probability[part] = sub.probabilities(p, w) @ weight
     right = (opening.kind == RIGHT).astype(int)
