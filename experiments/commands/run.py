@@ -44,6 +44,7 @@ def run(
     limit_field: Annotated[str, typer.Option(help="max_tokens or max_completion_tokens, as the endpoint calls it.")] = "max_tokens",
     send_seed: Annotated[bool, typer.Option(help="Send a seed with each call.")] = False,
     schema: Annotated[bool, typer.Option(help="Send the JSON schema of judges' replies.")] = True,
+    check_prices: Annotated[bool, typer.Option(help="Compare your prices with a package of list prices (extra `prices`).")] = False,
     seed: Seed = 0,
     resume: Annotated[bool, typer.Option(help="Continue a run that the ledger holds.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Send nothing; print calls, tokens and money.")] = False,
@@ -67,6 +68,8 @@ def run(
     )  # fmt: skip
     methods = methods_of(contradiction)
     _warn_of_cap(prediction, cap_usd)
+    if check_prices:
+        _check_prices(case, endpoint.base_url)
     identity = settings_of(case, endpoint, methods, asked, seed)
     with _open(ledger) as book:
         from ...live.identity import enter
@@ -108,6 +111,15 @@ def _send_all(case: Case, endpoint: Any, methods: Any, asked: list[Any], book: A
             return campaign(work, asked, book, client, advance=advance)
         except KeyboardInterrupt:
             raise InterruptedRunError("interrupted; what was answered is in the ledger, --resume continues.") from None
+
+
+def _check_prices(case: Case, base_url: str) -> None:
+    from ...live.price_check import cross_check
+
+    assert case.pricing is not None
+    _, difference = cross_check(case.pricing.price, base_url)
+    if difference:
+        warn(difference)
 
 
 def _warn_of_cap(prediction: Prediction, cap_usd: float) -> None:
