@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...model.errors import FileFormatError, ParameterError
+from ..importers import COLUMNS, format_of, import_logs
 from .columns import JudgeLog, ReasoningLog
 from .judging import JUDGING, JudgeRows
 from .reasoning import REASONING, ReasoningRows
@@ -21,7 +23,7 @@ def read_log(path: str | Path, mapping: Mapping[str, str] | None = None) -> Reas
     Parameters
     ----------
     path : str or Path
-        CSV or JSON Lines (told apart by the first character), UTF-8.
+        CSV or JSON Lines (told apart by the first character), UTF-8; or a log of inspect_ai or lm-evaluation-harness.
     mapping : mapping of str to str, optional
         Adjourn's name of a column to the file's.
 
@@ -40,6 +42,9 @@ def read_log(path: str | Path, mapping: Mapping[str, str] | None = None) -> Reas
         If there is no such file or it cannot be opened.
     """
     path = Path(path)
+    harness = format_of(path)
+    if harness is not None and not mapping:
+        return _harness_log(path, harness)
     with open_binary(path) as file:
         table = open_table(path, file)
         names = _names(table, mapping or {})
@@ -49,6 +54,17 @@ def read_log(path: str | Path, mapping: Mapping[str, str] | None = None) -> Reas
         for line, row in table.rows:
             rows.add(Record(path, line, row, names))
         return rows.finish()
+
+
+def _harness_log(path: Path, harness: str) -> ReasoningLog:
+    """Read what a harness logged; its rows are as good as a file's."""
+    imported = import_logs([path], harness)
+    names = {name: name for name in COLUMNS}
+    rows = ReasoningRows(path, (), names)
+    for number, row in enumerate(imported.rows, 1):
+        rows.add(Record(path, number, row, names))
+    log = rows.finish()
+    return replace(log, warnings=(*imported.notes, *log.warnings))
 
 
 def read_mapping(pairs: Sequence[str] | None) -> dict[str, str]:
