@@ -120,7 +120,8 @@ def import_logs(paths: Sequence[Path], kind: str, score: str | None = None, filt
     """
     if kind not in FORMATS:
         raise ParameterError("FORMAT", kind, "one of " + ", ".join(FORMATS))
-    found, asked, agents = Imported(), {}, 0
+    found, agents = Imported(), 0
+    asked: dict[str, str] = {}
     for path in paths:
         answers = _inspect(path, score, found) if kind == "inspect" else _lm_eval(path, score, filter_name, found)
         for answer in answers:
