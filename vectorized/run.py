@@ -25,7 +25,7 @@ from ..model.protocol import Protocol as Policy
 from .plan import Plan, make_plan
 from .tile import Tile, make_tile
 
-__all__ = ["Counts", "Job", "Joint", "Paths", "Task", "warm_up"]
+__all__ = ["Counts", "Job", "Joint", "Paths", "Task", "Traced", "warm_up"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -57,6 +57,25 @@ class Task(Protocol):
 
     def fingerprint(self) -> str:
         """Hash of all numbers that the counts depend on."""
+        ...
+
+
+class Traced(Protocol):
+    """What can tell the outcome of every single question, such as a :class:`Job`."""
+
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+
+    def room(self) -> Any:
+        """Working memory for one thread."""
+        ...
+
+    def outcomes(self, lo: int, hi: int, room: Any = None) -> Counts:
+        """Lattice point of each question lo .. hi - 1."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Hash of all numbers that the outcomes depend on."""
         ...
 
 
@@ -143,6 +162,10 @@ class Job:
         self._play(lo, hi, np.zeros(self.size, dtype=np.int64), paths, room)
         return Paths(*paths)
 
+    def outcomes(self, lo: int, hi: int, room: Tile | None = None) -> Counts:
+        """Lattice point of each question lo .. hi - 1; parameters as for :meth:`count`."""
+        return self.trace(lo, hi, room).outcome
+
     def _play(self, lo: int, hi: int, counts: Counts, paths: Counts, room: Tile | None) -> None:
         from .jit import ready  # these import numba, which takes a second
         from .kernel import play_range
@@ -176,7 +199,7 @@ class Joint:
 
     Parameters
     ----------
-    jobs : tuple of Job
+    jobs : tuple of Traced
         All with the same seed and the same question's law.
     classes : tuple of ndarray of int
         Class of every lattice point of each job.
@@ -184,7 +207,7 @@ class Joint:
         Indices of the jobs that each table crosses.
     """
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[Traced, ...]
     classes: tuple[Counts, ...]
     groups: tuple[tuple[int, ...], ...]
 
@@ -208,11 +231,11 @@ class Joint:
         ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
         return [part.reshape(shape) for part, shape in zip(np.split(counts, ends[:-1]), self.shapes, strict=True)]
 
-    def room(self) -> list[Tile]:
+    def room(self) -> list[Any]:
         """Working memory for one thread."""
         return [job.room() for job in self.jobs]
 
-    def count(self, lo: int, hi: int, room: list[Tile] | None = None) -> Counts:
+    def count(self, lo: int, hi: int, room: list[Any] | None = None) -> Counts:
         """Count questions lo .. hi - 1 into the tables, a bounded number of them at a time."""
         rooms = room or self.room()
         total = np.zeros(self.size, dtype=np.int64)
@@ -220,8 +243,8 @@ class Joint:
             total += self._count(start, min(hi, start + _AT_ONCE), rooms)
         return total
 
-    def _count(self, lo: int, hi: int, rooms: list[Tile]) -> Counts:
-        held = [classes[job.trace(lo, hi, tile).outcome] for job, classes, tile in zip(self.jobs, self.classes, rooms, strict=True)]
+    def _count(self, lo: int, hi: int, rooms: list[Any]) -> Counts:
+        held = [classes[job.outcomes(lo, hi, room)] for job, classes, room in zip(self.jobs, self.classes, rooms, strict=True)]
         parts = []
         for group, shape in zip(self.groups, self.shapes, strict=True):
             cells = np.ravel_multi_index([held[j] for j in group], shape)
