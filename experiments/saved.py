@@ -31,6 +31,7 @@ __all__ = ["SavedResult", "deliver", "load_result", "provenance", "to_frame"]
 
 KINDS = {
     "audit": ".audit:Audit",
+    "comparison": ".compare:Comparison",
     "discovery": ".discovery:Discovery",
     "reproduction": ".reproduce.rows:Reproduction",
     "sensitivity": ".sensitivity:Sensitivity",
