@@ -1,4 +1,4 @@
-"""``adjourn calibrate``: fit a population and, where it can be, a response rule to a log."""
+"""``adjourn calibrate``: fit a population to a log, of reasoning debates or of judges."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ...model import InputError, ParameterError
+from ...model import ParameterError
 from ...model.response import RULES
 from ..calibrate import Calibration
 from ..calibrate import calibrate as fit
+from ..calibrate.judges import JudgeCalibration, calibrate_judges
 from ..console import emit, format_estimate, progress, warn, write_text
-from ..logs import ReasoningLog, read_log, read_mapping
+from ..logs import JudgeLog, read_log, read_mapping
 from ..options import JsonFlag, Seed
 
 ORDERS = ("auto", "simultaneous", "sequential")
@@ -35,7 +36,7 @@ def calibrate(
     seed: Seed = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Fit difficulty, misconception and response rule to a log, with intervals and goodness of fit; write a population file."""
+    """Fit a population to a log (difficulty, misconception, response rule; or judges), with intervals and goodness of fit."""
     if order not in ORDERS:
         raise ParameterError("--order", order, "one of " + ", ".join(ORDERS))
     if rule != "auto" and rule not in RULES:
@@ -43,11 +44,15 @@ def calibrate(
     if not 0 <= draws <= _MOST_DRAWS:
         raise ParameterError("--draws", draws, f"an integer from 0 to {_MOST_DRAWS}")
     read = read_log(log, read_mapping(mapping))
-    if not isinstance(read, ReasoningLog):
-        raise InputError(f"{log}: this is a log of judges; calibrate fits logs of reasoning debates.")
+    if isinstance(read, JudgeLog) and (order, rule) != ("auto", "auto"):
+        raise ParameterError("--order, --rule", (order, rule), "auto for a log of judges: there are no rounds of responses")
     order_word = cast(Literal["auto", "simultaneous", "sequential"], order)
+    found: Calibration | JudgeCalibration
     with progress("bootstrap", draws) as advance:
-        found = fit(read, order=order_word, rule=rule, draws=draws, seed=seed, advance=advance)
+        if isinstance(read, JudgeLog):
+            found = calibrate_judges(read, draws=draws, seed=seed, advance=advance)
+        else:
+            found = fit(read, order=order_word, rule=rule, draws=draws, seed=seed, advance=advance)
     for note in found.warnings:
         warn(note)
     as_report = out is not None and out.suffix.lower() == ".json"
@@ -56,12 +61,12 @@ def calibrate(
     emit(found.to_json(), as_json=as_json, out=out if as_report else None, show=lambda screen: _show(found, out, screen))
 
 
-def _show(found: Calibration, out: Path | None, screen: Console) -> None:
+def _show(found: Calibration | JudgeCalibration, out: Path | None, screen: Console) -> None:
     for paragraph in found.report:
         screen.print(paragraph, markup=False)
         screen.print()
-    for table in (_curve(found), _families(found), _cells(found)):
-        if table is not None:
+    if isinstance(found, Calibration):
+        for table in filter(None, (_curve(found), _families(found), _cells(found))):
             screen.print(table)
             screen.print()
     if out is None:

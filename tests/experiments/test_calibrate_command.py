@@ -89,3 +89,19 @@ def test_an_option_outside_its_range_is_named(cli: Cli, pilot: Path, words: tupl
     done = cli("calibrate", pilot, *words)
     assert done.exit_code == 2
     assert words[0] in done.stderr
+
+
+def test_a_log_of_judges_is_calibrated_too_and_takes_no_order_of_speaking(cli: Cli, tmp_path: Path) -> None:
+    rows = [
+        (f"i{k}", judge, order, "A" if (k + (judge == "bad") * (k % 3)) % 2 else "B", "A" if k % 2 else "B")
+        for k in range(60)
+        for judge in ("good", "bad")
+        for order in ("AB", "BA")
+    ]
+    path = write_csv(tmp_path / "judges.csv", rows, ("item_id", "judge", "order", "verdict", "label"))
+    out = tmp_path / "judges.toml"
+    assert cli("calibrate", path, "--draws", 3, "--out", out).exit_code == 0
+    assert cli("simulate", "single_judge", "--population", out, "--json").exit_code == 0
+    refused = cli("calibrate", path, "--order", "sequential")
+    assert refused.exit_code == 2
+    assert "--order" in refused.stderr
