@@ -198,7 +198,7 @@ def power_of(n: int, b: float, c: float, level: float) -> float:
 
     counts = np.arange(int(binom.ppf(1e-9, n, discordant)), int(binom.ppf(1 - 1e-9, n, discordant)) + 1)
     # Largest k with P(Binomial(D, 1/2) <= k) <= level / 2: reject at k or fewer, or D - k or more.
-    critical = binom.ppf(level / 2, counts, 0.5).astype(int)
+    critical = np.asarray(binom.ppf(level / 2, counts, 0.5)).astype(int)
     critical -= binom.cdf(critical, counts, 0.5) > level / 2
     share = b / discordant
     rejects = binom.cdf(critical, counts, share) + binom.sf(counts - critical - 1, counts, share)

@@ -14,14 +14,14 @@ the tolerance moves in steps of 1/(N M)). A *cell* is a set of (tau_c, epsilon) 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
 from ..model import ParameterError, Protocol, StableConsensus
-from ..model.thresholds import as_fraction
+from ..model.thresholds import RationalLike, as_fraction
 
-__all__ = ["RULE_KEYS", "Axis", "Interval", "TierLattice", "lattice", "read_axes", "threshold_edges"]
+__all__ = ["RULE_KEYS", "Axis", "Interval", "TierLattice", "lattice", "read_axes", "threshold_edges", "with_threshold"]
 
 RULE_KEYS = ("tau_c", "epsilon", "same_leader", "first_share")
 """Parameters of the stopping rule: what they change is evaluated on one prepared law."""
@@ -188,6 +188,11 @@ def threshold_edges(agents: Sequence[int], chains: int | None = None) -> tuple[t
     epsilon_intervals = [Interval(str(a), str(b), True, False) for a, b in pairwise(ends)]
     epsilon_intervals[-1] = Interval(epsilon_intervals[-1].low, "1", True, True)
     return tuple(tau_intervals), tuple(epsilon_intervals)
+
+
+def with_threshold(rule: StableConsensus, name: str, value: RationalLike) -> StableConsensus:
+    """Return the rule with another tau_c or epsilon."""
+    return replace(rule, tau_c=value) if name == "tau_c" else replace(rule, epsilon=value)
 
 
 def lattice(protocol: Protocol, rules: Sequence[StableConsensus]) -> tuple[TierLattice, ...]:

@@ -254,7 +254,7 @@ def discover(
     inputs = tuple(x for x in inputs if x.name not in fixed)
     u = qmc.Sobol(d=len(inputs), scramble=True, rng=np.random.default_rng(seed)).random(1 << max(points - 1, 1).bit_length())[:points]
     design = np.column_stack([x.at(u[:, k]) for k, x in enumerate(inputs)])
-    rows = []
+    rows: list[dict[str, Any]] = []
     for row in design:
         here = {**fixed, **{x.name: x.text(v) for x, v in zip(inputs, row, strict=True)}}
         result = find_case(protocol, population, here, prices, model).exact()

@@ -22,6 +22,7 @@ from ..model import (
     Population,
     Protocol,
     StableConsensus,
+    UncertaintyGate,
     load_population,
     load_prices,
     load_protocol,
@@ -109,9 +110,8 @@ def _values(protocol: Protocol, population: Population) -> dict[str, float]:
         for key, value in vars(part).items() if part is not None else ():
             if key in _SLIDERS and not isinstance(value, (str, bool, tuple)):
                 found[key] = float(value)
-    bounds = getattr(gate, "bounds", ())
-    if len(bounds) == 2:
-        found |= {"tau_low": bounds[0], "tau_high": bounds[1]}
+    if isinstance(gate, UncertaintyGate) and len(gate.bounds) == 2:
+        found["tau_low"], found["tau_high"] = gate.bounds
     for tier in protocol.tiers:
         prefix = "" if len(protocol.tiers) == 1 else f"tiers.{tier.name}."
         found |= {f"{prefix}agents": tier.agents, f"{prefix}rounds": tier.rounds}

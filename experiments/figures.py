@@ -142,7 +142,7 @@ def _agreement(entry: Mapping[str, Any], name: str, where: str) -> Finding:
     possible = True
     if "labels" in entry:
         shares = [Reported.read(x, f"{name} labels", where) for x in listed(entry["labels"])]
-        if len(shares) != 2 or abs(sum(s.value for s in shares) - 1) > sum(s.half for s in shares):
+        if len(shares) != 2 or abs(shares[0].value + shares[1].value - 1) > shares[0].half + shares[1].half:
             raise FileFormatError(where, f"{name}: labels = {entry['labels']!r}; two shares that sum to 1 are needed.")
         ends = [kappa_bounds(x, float(q)) for x in (float(a.low), float(a.high)) for q in (shares[0].low, shares[0].high)]
         low, high = min(e[0] for e in ends), max(e[1] for e in ends)

@@ -36,7 +36,7 @@ __all__ = [
     "save_plot",
 ]
 
-_STYLES: Sequence[dict[str, Any]] = (
+_STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#000000", "linestyle": "-", "marker": "o"},
     {"color": "#0072b2", "linestyle": "--", "marker": "s"},
     {"color": "#d55e00", "linestyle": "-.", "marker": "^"},
@@ -129,10 +129,9 @@ def _bounds(centres: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _plot_cells(sweep: Sweep, quantity: str, protocol: str, ax: Axes) -> Axes:
     """Cells as rectangles of one shade, with their outlines and, where there is room, their values."""
-    rest = (0,) * (len(sweep.axes) - 2)
-    values = sweep.grid(quantity, protocol)[(slice(None), slice(None), *rest)]
     shape = tuple(len(axis.values) for axis in sweep.axes)
-    number = np.array(sweep.cell_of[protocol]).reshape(shape)[(slice(None), slice(None), *rest)]
+    values = sweep.grid(quantity, protocol).reshape(*shape[:2], -1)[:, :, 0]
+    number = np.array(sweep.cell_of[protocol]).reshape(*shape[:2], -1)[:, :, 0]
     (x, x_numeric), (y, y_numeric) = _positions(sweep, 0), _positions(sweep, 1)
     edges_x, edges_y = _bounds(x), _bounds(y)
     mesh = ax.pcolormesh(edges_x, edges_y, values.T, cmap=_MAP, rasterized=values.size > 2000)
@@ -144,8 +143,8 @@ def _plot_cells(sweep: Sweep, quantity: str, protocol: str, ax: Axes) -> Axes:
         wide = (right - left) / (edges_x[-1] - edges_x[0]) > 0.11 and (high - low) / (edges_y[-1] - edges_y[0]) > 0.04
         value = values[rows[0], columns[0]]
         if wide and math.isfinite(value):
-            dark = mesh.norm(value) < 0.6
-            place = {"ha": "center", "va": "center", "fontsize": 7, "color": "#ffffff" if dark else "#000001"}
+            dark = float(mesh.norm(np.array([value]))[0]) < 0.6  # type: ignore[index,arg-type]
+            place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7, "color": "#ffffff" if dark else "#000001"}
             ax.text((left + right) / 2, (low + high) / 2, f"{value:.4g}", **place)
     for axis, positions, numeric, k in ((ax.xaxis, x, x_numeric, 0), (ax.yaxis, y, y_numeric, 1)):
         if not numeric:

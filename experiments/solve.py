@@ -29,7 +29,7 @@ from ..model import Estimate, InputError, ParameterError, Population, Protocol, 
 from ..model.exact import ExactLaw
 from ..model.outcomes import Costs, Money, OutcomeSpace, standing_notes
 from ..model.settings import valid_keys
-from .axes import threshold_edges
+from .axes import threshold_edges, with_threshold
 from .families import Case, find_case, reasoning_case
 from .saved import SavedResult, provenance
 from .totals import Total
@@ -437,7 +437,7 @@ def _threshold_designs(case: Case, name: str) -> Sequence[tuple[str, _Design]]:
     found = []
     for interval in intervals:
         at = interval.high if interval.high_closed else interval.low
-        found.append((str(interval), _design(case, law.masses(replace(rule, **{name: at})))))
+        found.append((str(interval), _design(case, law.masses(with_threshold(rule, name, at)))))
     return found
 
 

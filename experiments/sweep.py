@@ -28,9 +28,10 @@ import numpy as np
 
 from ..model import Estimate, ParameterError, Protocol, Result, StableConsensus, summarise
 from ..model.exact import ExactLaw
+from ..model.judging import judging_valid_keys
 from ..model.result import exact
 from ..model.settings import apply_settings, valid_keys
-from .axes import RULE_KEYS, Axis, Interval, TierLattice, lattice, threshold_edges
+from .axes import RULE_KEYS, Axis, Interval, TierLattice, lattice, threshold_edges, with_threshold
 from .families import Case, find_case
 from .saved import SavedResult, provenance
 
@@ -143,7 +144,7 @@ class Sweep(SavedResult):
 
     def to_records(self) -> list[dict[str, Any]]:
         """One row for each protocol and grid point: the axes' values, the cell, mean and interval of each quantity."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         numbers = {axis.name: axis.numbers() for axis in self.axes}
         for protocol in self.protocols:
             for index, point in zip(itertools.product(*(range(len(a.values)) for a in self.axes)), self.points(), strict=True):
@@ -171,7 +172,7 @@ class Sweep(SavedResult):
         """Return a quantity on the grid; shape (values of axis 1, values of axis 2, ...); NaN where it does not exist."""
         name = self.protocols[0] if protocol is None else protocol
         by_cell = np.array([math.nan if (e := cell.means.get(quantity)) is None else e.mean for cell in self.cells])
-        return by_cell[np.array(self.cell_of[name])].reshape(tuple(len(axis.values) for axis in self.axes))
+        return np.asarray(by_cell[np.array(self.cell_of[name])].reshape(tuple(len(axis.values) for axis in self.axes)))
 
 
 def _flat_means(means: Mapping[str, Estimate | None]) -> dict[str, float | None]:
@@ -294,7 +295,8 @@ class _Map:
         self._arguments = (population, settings, prices, model)
         self.case = self._case({})
         self.population = self.case.population.name
-        self.keys: list[str] = list(valid_keys(self.case.protocol, self.case.population)) if self._reasoning else self._family_keys()
+        known = valid_keys if self._reasoning else judging_valid_keys
+        self.keys: list[str] = list(known(self.case.protocol, self.case.population))
         self.notes: list[str] = []
         self._rules: list[StableConsensus] = []
 
@@ -302,22 +304,9 @@ class _Map:
     def _reasoning(self) -> bool:
         return isinstance(self.case.protocol, Protocol)
 
-    def _family_keys(self) -> list[str]:
-        """Keys of a family whose settings are not those of reasoning debates: what it accepts, asked one by one."""
-        found = []
-        for axis in self.axes:
-            try:
-                self._case({axis.name: axis.values[0]}, strict=True)
-            except ParameterError as error:
-                if error.field == "--set":
-                    continue
-                raise
-            found.append(axis.name)
-        return found
-
-    def _case(self, extra: Mapping[str, str], *, strict: bool = False) -> Case:
+    def _case(self, extra: Mapping[str, str]) -> Case:
         population, settings, prices, model = self._arguments
-        return find_case(self.name, population, {**settings, **extra}, prices, model, skip_meaningless=not strict)
+        return find_case(self.name, population, {**settings, **extra}, prices, model, skip_meaningless=True)
 
     def fill(self, cells: list[Cell], advance: Callable[[int], None]) -> list[int]:
         """Append this protocol's cells; return the cell of each grid point."""
@@ -429,7 +418,7 @@ class _Slice:
         def same(i: int) -> bool:
             assert self._law is not None
             middle = (Fraction(intervals[i].low) + Fraction(intervals[i].high)) / 2
-            return self._law.signature(replace(rule, **{name: middle})) == mine
+            return self._law.signature(with_threshold(rule, name, middle)) == mine
 
         low = high = here
         while low > 0 and same(low - 1):

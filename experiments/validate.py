@@ -233,10 +233,7 @@ def _sampling(first: FirstAnswers) -> list[Quantity]:
     """Plurality by number of samples; early-stopping sampling, at most as long as nearly all questions have answers."""
     most = int(first.size.min())
     sizes = sorted({n for n in (1, 3, 5, 10, 16, 20, 40) if n <= most} | {most})
-    found = [
-        Quantity(f"plurality of {n}", "accuracy", own_shares(first, n), lambda law, _, n=n: vote_accuracy(law, n))
-        for n in sizes  # type: ignore[misc]
-    ]
+    found = [Quantity(f"plurality of {n}", "accuracy", own_shares(first, n), _vote_predictor(n)) for n in sizes]
     if most < 5:
         return found
     for name in ("adaptive_consistency", "esc"):
@@ -246,6 +243,10 @@ def _sampling(first: FirstAnswers) -> list[Quantity]:
             actual = np.array([getattr(r, unit) for r in exact])
             found.append(Quantity(f"{name} up to {most}", unit, actual, _predictor(protocol, unit)))
     return found
+
+
+def _vote_predictor(n: int) -> Callable[[Population, Ints], float]:
+    return lambda law, _: vote_accuracy(law, n)
 
 
 def _predictor(protocol: Protocol, unit: str) -> Callable[[Population, Ints], float]:

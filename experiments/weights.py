@@ -261,7 +261,7 @@ def least_squares(x: Floats, y: Floats) -> Floats:
             loss = float(np.mean((y - x @ w) ** 2))
             if (w >= -1e-12).all() and loss < best_loss:
                 best, best_loss = np.maximum(w, 0), loss
-    return best / best.sum()
+    return np.asarray(best / best.sum())
 
 
 def _on_support(x: Floats, y: Floats, support: Sequence[int]) -> Floats:

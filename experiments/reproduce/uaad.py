@@ -164,8 +164,15 @@ def reproduce_uaad(path: Path | None = None, advance: Callable[[int], None] = la
 
 def _setting(choices: Mapping[str, Choice], **changes: float) -> _Setting:
     taken = {name: choice.value for name, choice in choices.items()} | changes
-    counts = {name: int(taken[name]) for name in ("chains", "steps", "budget")}
-    return _Setting(**counts, **{name: taken[name] for name in ("auroc", "mean_h", "lam", "phi")})
+    return _Setting(
+        chains=int(taken["chains"]),
+        steps=int(taken["steps"]),
+        auroc=taken["auroc"],
+        mean_h=taken["mean_h"],
+        lam=taken["lam"],
+        phi=taken["phi"],
+        budget=int(taken["budget"]),
+    )
 
 
 def _replays(model: _Model, table: Mapping[str, Any], base: _Setting, where: str) -> dict[str, dict[str, Replay]]:
@@ -198,7 +205,7 @@ class _Figures:
     def row(self, entry: Mapping[str, Any], where: str) -> Row:
         """Work out one row."""
         kind, *words = entry["figure"].split()
-        makers = {
+        makers: dict[str, Callable[..., _Found]] = {
             "accuracy": self._accuracy,
             "debate_calls": self._mean,
             "calls": self._mean,
