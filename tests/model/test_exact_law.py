@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from enumeration import flat_law
+
 from adjourn.model import (
     AdaptiveConsistency,
     ConfidenceGate,
@@ -23,7 +25,6 @@ from adjourn.model import (
     Window,
 )
 from adjourn.model.exact import evaluate
-from enumeration import flat_law
 
 TWO_VALUES = ConfidenceLaw((0, 0, 0, 0, 0, 0, 0.3, 0, 0.7, 0), (0, 0, 0, 0, 0.6, 0, 0.4, 0, 0, 0))
 QUESTIONS = MixtureDifficulty((0.35, 0.8), (0.6, 0.4), (0.3, 0.9))
@@ -80,11 +81,15 @@ STOPS = [
 @pytest.mark.parametrize("sampling", [None, AdaptiveConsistency("0.8"), Window(2)], ids=["all", "adaptive", "window"])
 @pytest.mark.parametrize("stop", STOPS, ids=str)
 def test_every_round_stop_agrees_with_enumeration_when_sampling_may_end_early(stop, sampling):
-    protocol = Protocol(name="p", chains=4, sampling_stop=sampling, tiers=(Tier("all", 3, 2),), round_stop=stop, vote="weighted_after_stability")
+    protocol = Protocol(
+        name="p", chains=4, sampling_stop=sampling, tiers=(Tier("all", 3, 2),), round_stop=stop, vote="weighted_after_stability"
+    )
     agree(protocol, population())
 
 
-@pytest.mark.parametrize("stop", [StableConsensus("2/3", "1/3"), StableConsensus("2/3", "1/3", True), FixedRounds(), TokenBudget(1)], ids=str)
+@pytest.mark.parametrize(
+    "stop", [StableConsensus("2/3", "1/3"), StableConsensus("2/3", "1/3", True), FixedRounds(), TokenBudget(1)], ids=str
+)
 @pytest.mark.parametrize(("initial", "chains"), [("fresh", 0), ("fresh", 2), ("restated", 1), ("chains", 1), ("chains", 2), ("chains", 4)])
 def test_every_kind_of_first_answers_agrees_with_enumeration(initial, chains, stop):
     protocol = Protocol(name="p", chains=chains, initial=initial, tiers=(Tier("all", 3, 2),), round_stop=stop, vote="weighted")
@@ -120,11 +125,15 @@ def test_the_confidence_gate_agrees_with_enumeration(threshold):
 
 @pytest.mark.parametrize("vote", ["plurality", "weighted", "weighted_after_stability"])
 def test_every_vote_agrees_with_enumeration(vote):
-    protocol = Protocol(name="p", chains=2, initial="fresh", tiers=(Tier("all", 4, 2),), round_stop=StableConsensus("0.5", "1/4"), vote=vote)
+    protocol = Protocol(
+        name="p", chains=2, initial="fresh", tiers=(Tier("all", 4, 2),), round_stop=StableConsensus("0.5", "1/4"), vote=vote
+    )
     agree(protocol, population())
 
 
-@pytest.mark.parametrize("sampling", [None, AdaptiveConsistency("0.9"), AdaptiveConsistency("3/4"), Window(1), Window(2), Window(3)], ids=str)
+@pytest.mark.parametrize(
+    "sampling", [None, AdaptiveConsistency("0.9"), AdaptiveConsistency("3/4"), Window(1), Window(2), Window(3)], ids=str
+)
 @pytest.mark.parametrize("chains", [1, 2, 5, 6])
 def test_votes_without_debate_agree_with_enumeration(chains, sampling):
     agree(Protocol(name="p", chains=chains, sampling_stop=sampling), population())

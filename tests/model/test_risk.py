@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import integrate, stats
+
 from adjourn.model import Signals, UncertaintyGate
 from adjourn.model.exact.risk import ScoreLaw, tier_law
 from adjourn.model.signals import variant_entropy
-from scipy import integrate, stats
 
 SAMPLES = 100_000
 GATE = UncertaintyGate((0.35, 0.62))

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from adjourn.model import ParameterError, Signals
-from adjourn.model.signals import beta_shapes, faulty_agreement, faulty_mean, variant_entropy
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
+
+from adjourn.model import ParameterError, Signals
+from adjourn.model.signals import beta_shapes, faulty_agreement, faulty_mean, variant_entropy
 
 
 def auroc(mean, concentration, faulty):

@@ -3,28 +3,19 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
-from adjourn.model import (
-    ConfidenceLaw,
-    Copying,
-    FixedRounds,
-    FixedShare,
-    MixtureDifficulty,
-    OutcomeSpace,
-    Population,
-    Signals,
-    StableConsensus,
-    StopReason,
-    Tier,
-    TokenBudget,
-)
-from adjourn.model import exact as exact_engine
-from adjourn.model.exact import ExactLaw, evaluate, panel
-from adjourn.model.outcomes import REASONS, Costs
 from enumeration import flat_law
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import populations, protocols, response_rules
+from strategies import protocols, response_rules
+
+from adjourn.model import (
+    ConfidenceLaw,
+    MixtureDifficulty,
+    Population,
+    Signals,
+    Tier,
+)
+from adjourn.model.exact import evaluate
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 

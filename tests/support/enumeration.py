@@ -1,7 +1,7 @@
 """The law of one question by brute force: every sequence of answers, every tie and every move, one by one.
 
-It shares no code with the exact engine but the parameter classes and (where a gate looks at step risk) the law of the tier, which has tests of its
-own. It is slow: three agents, two rounds and four chains are its size.
+It shares no code with the exact engine but the parameter classes and (where a gate looks at step risk) the law of the tier, which has
+tests of its own. It is slow: three agents, two rounds and four chains are its size.
 
 Answers are labels: ``"right"``, ``"misconception"`` and a tuple for each stray.
 """
@@ -69,9 +69,7 @@ def leads_for_sure(v1: int, v2: int, level: Fraction) -> bool:
     """P(Beta(v1 + 1, v2 + 1) > 1/2) >= level, by integrating x^v1 (1 - x)^v2 term by term in rationals."""
 
     def integral(low: Fraction) -> Fraction:
-        return sum(
-            (Fraction(math.comb(v2, k) * (-1) ** k, v1 + k + 1) * (1 - low ** (v1 + k + 1)) for k in range(v2 + 1)), Fraction(0)
-        )
+        return sum((Fraction(math.comb(v2, k) * (-1) ** k, v1 + k + 1) * (1 - low ** (v1 + k + 1)) for k in range(v2 + 1)), Fraction(0))
 
     return integral(Fraction(1, 2)) >= level * integral(Fraction(0))
 
@@ -274,9 +272,7 @@ class _Question:
             fires = fires and len(largest(after)) == 1 and largest(before) == largest(after)
         return fires
 
-    def end(
-        self, found: Law, how: tuple[int, int, int, StopReason], answers: Answers, mark: Answer, stable: bool, mass: float
-    ) -> None:
+    def end(self, found: Law, how: tuple[int, int, int, StopReason], answers: Answers, mark: Answer, stable: bool, mass: float) -> None:
         vote = self.protocol.vote
         weighted = vote == "weighted" or (vote == "weighted_after_stability" and stable)
         answers, mark = _renamed(answers, mark)
