@@ -10,8 +10,7 @@ import numpy as np
 
 from ..model import InputError, Population
 from .calibrate import Calibration, calibrate
-from .logs import JudgeLog, ReasoningLog, read_log
-from .options import read_settings
+from .logs import JudgeLog, ReasoningLog, read_log, read_mapping
 from .plan import Pilot
 
 __all__ = ["ReadPilot", "fitted_pilot", "read_any_log", "read_pilot"]
@@ -38,7 +37,7 @@ class ReadPilot:
 
 def read_any_log(path: Path, column_map: Sequence[str]) -> ReasoningLog | JudgeLog:
     """Read a log of either family; ``column_map`` holds ours=theirs texts."""
-    return read_log(path, read_settings(column_map))
+    return read_log(path, read_mapping(column_map))
 
 
 def read_pilot(path: Path, column_map: Sequence[str]) -> ReadPilot:

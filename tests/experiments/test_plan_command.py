@@ -66,7 +66,7 @@ def test_the_frontier_is_drawn_where_asked(cli, small_pilot: Path, tmp_path: Pat
         (("--budget-usd", "5", "--model", "nobody-knows"), 2, "no price for model"),
         (("--budget-usd", "5", "--prices", "missing.toml"), 2, "missing.toml"),
         (("--budget-usd", "5", "--plot", "picture.gif"), 2, ".png"),
-        (("--budget-usd", "5", "--map", "answer"), 2, "key=value"),
+        (("--budget-usd", "5", "--map", "answer"), 2, "ours=theirs"),
     ],
 )
 def test_mistakes_end_with_one_message(cli, small_pilot: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
