@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,7 +115,22 @@ def _beta_moment(a: float, b: float, centre: float, power: int, x: Floats) -> Fl
     return np.asarray(scale * x ** (a - 1) * (1 - x) ** (b - 1) * (x - centre) ** power)
 
 
+def _misranking_by_paths(rounds: int, gap: float, spread: float, copies: int, prior: tuple[int, int]) -> float:
+    """Enumerate all paths of coins, through the posterior's two parameters."""
+    chance = 0.5 + gap / (2 * spread)
+    total = 0.0
+    for path in product((0, 1), repeat=rounds // copies):
+        seen = [0.5 + spread * (coin - 0.5) for coin in path for _ in range(copies)]
+        a, b = prior[0] + sum(seen), prior[1] + sum(1 - g for g in seen)
+        total += math.prod(chance if coin else 1 - chance for coin in path) * (a <= b)
+    return total
+
+
 def _c1_witness() -> Iterator[Check]:
+    for rounds, spread, copies, prior in ((8, 1.0, 1, (1, 1)), (8, 2.0, 2, (1, 4)), (6, 1.0, 2, (3, 1))):
+        by_paths = _misranking_by_paths(rounds, 0.3, spread, copies, prior)
+        label = f"P(worse answer first), {rounds} rounds, spread {spread:g}, {copies} alike, prior {prior}, against all paths"
+        yield near(label, _misranking(rounds, 0.3, 0.0, spread, copies, prior), by_paths, 1e-12)
     for a, b in ((3.2, 1.7), (12.5, 9.0)):
         by_quadrature = gauss(partial(_beta_moment, a, b, 0.0, 0), 0.0, 0.1, 0.3, 0.5)
         yield near(
@@ -294,6 +310,9 @@ def _gaussian_error(rounds: float, ratio: float) -> float:
 def _c3_derive() -> Iterator[Check]:
     rate = MEASURED_GAP**2 / 2
     low, high = exp_of_minus(MEAN_ROUNDS * rate)
+    for x in (Fraction(1, 3), Fraction(5, 2)):
+        coarse, fine = exp_of_minus(x, 8), exp_of_minus(x)
+        yield equal(f"bounds of exp(-{x}) enclose it, with few terms and with many", coarse[0] <= fine[0] <= fine[1] <= coarse[1], True)
     yield at_most("the bound after 2.71 rounds is at least .9705", Fraction(9705, 10000), low)
     yield at_most("and at most .9715", high, Fraction(9715, 10000))
     yield at_most("276 rounds do not reach 5 %", Fraction(5, 100), exp_of_minus(276 * rate)[0], strict=True)
@@ -310,6 +329,9 @@ def _c3_witness() -> Iterator[Check]:
     gap = float(MEASURED_GAP)
     yield shows("bound at the measured gap after 2.71 rounds", hoeffding(2.71, gap), "0.971")
     yield shows("bound after 5 rounds", hoeffding(5, gap), "0.947")
+    few = exp_of_minus(Fraction(5, 2), 8)
+    yield at_most("eight terms bound exp(-5/2) from below", float(few[0]), math.exp(-2.5))
+    yield at_most("and from above", math.exp(-2.5), float(few[1]))
     yield equal("rounds that the bound needs for 5 %", rounds_needed(gap, 0.05), 277)
     yield shows("Gaussian rounds with Delta/sigma = .55: error after 9", _gaussian_error(9, 0.55), "0.0495")
     yield shows("and after 8", _gaussian_error(8, 0.55), "0.0599")

@@ -262,10 +262,13 @@ def _responses(rule: Copying, held: Sequence[int]) -> Iterator[tuple[tuple[int, 
 
 
 def _decision(first: Sequence[int], now: Sequence[int]) -> float:
-    """P(plurality right) with ties to the candidate, a fair draw among the leaders of the first answers."""
+    """P(plurality right), ties to the candidate, a fair draw among the leaders of the first answers.
+
+    Three agents tie only on three different answers, all of which the first panel held, so the candidate is always tied.
+    """
     leaders = [a for a in set(first) if first.count(a) == max(map(first.count, first))]
     tied = [a for a in set(now) if now.count(a) == max(map(now.count, now))]
-    return sum((candidate == 0) if candidate in tied else (0 in tied) / len(tied) for candidate in leaders) / len(leaders)
+    return sum((candidate == 0) if candidate in tied else (0 in tied) for candidate in leaders) / len(leaders)
 
 
 def debate_boundary(rule: Copying, w: float) -> float:

@@ -275,6 +275,8 @@ def _u11_witness() -> Iterator[Check]:
     yield near("half of them", _saved([0.0, 0.5, 0.5], 0.0, 0.0, 0.0, (1, 1, 1))[0], 1 / 6, 1e-12)
     yield near("with five chains and the synthesiser, of all calls", _saved([0.0, 1.0, 0.0], 0.0, 0.0, 6.0, (1, 1, 1))[1], 6 / 24, 1e-12)
     yield equal("five rounds, first stop at 3", saved_share(3, 5), Fraction(2, 5))
+    by_hand = 6 * 0.25 / (0.3 + 3 * 0.2 + 18 * 0.5)  # a quarter of the questions saves one round of six
+    yield near("three tiers, a quarter stopped at round 2: by hand", _saved([0.0, 0.25, 0.25], 0.3, 0.2, 2.0, (1, 1, 1))[0], by_hand, 1e-12)
 
 
 def _u11_law(*, second: float, low: float, medium: float, overhead: float) -> Iterator[Check]:

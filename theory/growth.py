@@ -19,7 +19,7 @@ import sympy
 from scipy import stats
 
 from .claim import Assumption, Check, Choice, Claim, Counterexample, Integers, Reals, at_most, equal, near, shows
-from .numerics import Law, Scaled, chance_to_win, expected_maximum, integral01, separation, shifted_exponential_win
+from .numerics import Law, Scaled, chance_to_win, expected_maximum, gauss, integral01, separation, shifted_exponential_win
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,6 +83,7 @@ def _k4_counterexample() -> Iterator[Counterexample]:
 
 
 def _k4_law(*, a: float, b: float, k: int) -> Iterator[Check]:
+    yield near("D_k is a difference of two means", power_separation(a, b, k), 1 / (k * b + 1) - 1 / (k * a + 1), 1e-12)
     rise = power_separation(a, b, k + 1) - power_separation(a, b, k)
     sign = (a - b) * (1 - a * b * k * (k + 1))
     yield at_most("the rise has the sign of (a-b)(1 - a b k (k+1))", 0.0, rise * sign, 1e-15)
@@ -157,6 +158,7 @@ def _k5_derive() -> Iterator[Check]:
         e_k = _exact_maximum(Fraction(0), Fraction(1), k)
         found = _exact_maximum(Fraction(3), Fraction(2), k) - _exact_maximum(Fraction(1), Fraction(5), k)
         yield equal(f"a four-point shape, enumerated: D_{k} against Delta + (s_A - s_B) e_{k}", found, 2 - 3 * e_k)
+    yield equal("that shape's e_2, by hand", _exact_maximum(Fraction(0), Fraction(1), 2), Fraction(5, 8))
     root = sympy.solve(gap + (better - worse) * e, e)[0]
     yield equal("D_k changes sign at e_k = Delta/(s_B - s_A)", root, gap / (worse - better))
 
@@ -285,6 +287,11 @@ def _k9_derive() -> Iterator[Check]:
 
 
 def _k9_witness() -> Iterator[Check]:
+    capped, worse_capped = _Capped(Scaled(stats.gamma(3), 0, 1.3), 5.0), _Capped(stats.gamma(3), 5.0)
+    integral = gauss(lambda x: worse_capped.cdf(x) ** 4 - capped.cdf(x) ** 4, 0.0, 1.0, 3.0, 5.0, 6.0)
+    yield near(
+        "scores capped at 5: D_4 by quantiles against the integral of G^4 - F^4", separation(capped, worse_capped, 4), integral, 1e-5
+    )
     for k in (1, 5):
         yield near(
             f"gamma scores times 1.3: D_{k} by quadrature",

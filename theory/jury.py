@@ -366,23 +366,28 @@ def _j3_witness() -> Iterator[Check]:
     yield shows("within rounding at least", min(class_share_bounds(a, k)[0] for a in (0.8625, 0.8635) for k in (0.595, 0.605)), "0.715")
     yield shows("the easy bound (p_e is at most the largest share)", chance_agreement(0.863, 0.60), "0.6575")
     yield shows("balanced labels would give kappa", 2 * 0.863 - 1, "0.726")
-    least, most = _shares_by_enumeration(863, 1000)
-    yield near("smallest share by enumeration of all tables of 1000 items with 863 right and kappa within .0005", least, low, 2e-3)
-    yield near("largest share likewise", most, high, 2e-3)
+    tables = _extremes_by_enumeration(863, 1000)
+    for label, table, bound in zip(("smallest", "largest"), tables, (low, high), strict=True):
+        accuracy, kappa, largest = kappa_of(table)
+        yield near(f"{label} share over all two-class tables of 1000 items", largest, bound, 2e-3)
+        yield near("the accuracy of that table", accuracy, 0.863, 1e-12)
+        yield near("and its kappa", kappa, 0.60, 5e-4)
 
 
-def _shares_by_enumeration(right: int, items: int) -> tuple[float, float]:
-    """Extremes of the largest class's share over all two-class tables with that many right and kappa nearest to .60."""
+def _extremes_by_enumeration(right: int, items: int) -> tuple[Floats, Floats]:
+    """Two-class tables with that many right and kappa within .0005 of .60 whose largest human class is smallest and largest."""
     wrong = items - right
-    true_first = np.arange(right + 1)[:, None]
-    missed = np.arange(wrong + 1)[None, :]
+    true_first, missed = (part.ravel() for part in np.meshgrid(np.arange(right + 1), np.arange(wrong + 1), indexing="ij"))
     human = (true_first + missed) / items
     judge = (true_first + wrong - missed) / items
     expected = human * judge + (1 - human) * (1 - judge)
     with np.errstate(divide="ignore", invalid="ignore"):
         kappa = (right / items - expected) / (1 - expected)
-    largest = np.maximum(human, 1 - human)[np.abs(kappa - 0.60) < 0.0005]
-    return float(largest.min()), float(largest.max())
+    near_kappa = np.flatnonzero(np.abs(kappa - 0.60) < 0.0005)
+    largest = np.maximum(human, 1 - human)[near_kappa]
+    chosen = near_kappa[[int(largest.argmin()), int(largest.argmax())]]
+    tables = [np.array([[true_first[i], missed[i]], [wrong - missed[i], right - true_first[i]]], dtype=float) for i in chosen]
+    return tables[0], tables[1]
 
 
 def _j3_law(*, a: float, b: float, c: float, d: float, e: float) -> Iterator[Check]:

@@ -100,6 +100,7 @@ def _k1_witness() -> Iterator[Check]:
 def _k1_law(*, a: float, b: float, c: float, k: int) -> Iterator[Check]:
     better = _normalised({0: a, 1: b, 3: c})
     worse = _normalised({0: c, 2: a, 3: b})
+    yield equal("both laws sum to one", (sum(better.values()), sum(worse.values())), (Fraction(1), Fraction(1)))
     enumerated = _mean_aggregate(better, k, max) - _mean_aggregate(worse, k, max)
     yield equal("D_k by enumeration against the integral", enumerated, _by_distribution_functions(better, worse, k))
 
@@ -259,6 +260,8 @@ def _k3_derive() -> Iterator[Check]:
 
 def _k3_witness() -> Iterator[Check]:
     better, worse = stats.beta(16, 4), stats.beta(15, 5)
+    three = _ceiling_separation(3, "max", 0.9, copies=False)
+    yield near("scores x^2 and .9 y, k = 3: 6/7 - .9 * 3/4", three, 6 / 7 - 0.9 * 3 / 4, 1e-12)
     for k, figure in ((1, "0.0500"), (3, "0.0431"), (10, "0.0358"), (100, "0.0248")):
         yield shows(f"Beta(16,4) against Beta(15,5): D_{k}", separation(better, worse, k), figure)
     for k, figure in ((1, "0.654"), (3, "0.711"), (10, "0.773"), (100, "0.867")):

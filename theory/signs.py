@@ -157,7 +157,7 @@ def _c9_witness() -> Iterator[Check]:
 
 def _mixed_two_equal(mean: float) -> float:
     """P(right) of two equal signs where an item's chance is 1 with probability ``mean``, else 0."""
-    return mean * _two_equal_by_enumeration(1.0, 0.0, 50)[1] + (1 - mean) * _two_equal_by_enumeration(0.0, 0.0, 50)[1]
+    return sum(weight * _two_equal_by_enumeration(p, 0.0, 50)[1] for p, weight in ((1.0, mean), (0.0, 1 - mean)))
 
 
 def _c9_law(*, p: float, n: int, price: float) -> Iterator[Check]:

@@ -157,6 +157,20 @@ def _stopped_at_three(gap: float, epsilon: float) -> float:
     return outer(True) / outer(False)
 
 
+def _on_grid(rounds: tuple[Round, ...], epsilon: float, decision: str, *, signed: bool, points: int = 1600) -> tuple[float, float]:
+    """Use the midpoint rule on a square grid of both gaps."""
+    totals = np.zeros(3)
+    for one in rounds:
+        edges = np.linspace(one.edges[0], one.edges[-1], points + 1)
+        x = (edges[:-1] + edges[1:]) / 2
+        first, second = x[:, None], x[None, :]
+        mass = np.diff(one.cdf(edges))[:, None] * np.diff(one.cdf(edges))[None, :]
+        moved = np.abs(first - second) if signed else np.abs(np.abs(first) - np.abs(second))
+        right = (first + second > 0) if decision == "mean" else (second > 0) & (first == first)
+        totals += [mass[moved < epsilon].sum(), mass[(moved < epsilon) & right].sum(), mass[right].sum()]
+    return float(totals[1] / totals[0]), float(totals[2] / len(rounds))
+
+
 def _c7_witness() -> Iterator[Check]:
     given, anyway = stable_and_right(_KINDS["gaussian"], 0.4, "mean", signed=True)
     yield near("P(right) of two Gaussian rounds, integral against closed form", anyway, float(ndtr(0.5 * math.sqrt(2))), 1e-10)
@@ -174,6 +188,9 @@ def _c7_witness() -> Iterator[Check]:
         ("absolute gaps", "gaussian", "mean", False),
     ):
         given, anyway = stable_and_right(_KINDS[rounds], 0.4, decision, signed=signed)
+        on_grid = _on_grid(_KINDS[rounds], 0.4, decision, signed=signed)
+        yield near(f"{label}: P(right | stable) against a grid", given, on_grid[0], 2e-3)
+        yield near(f"{label}: P(right) against a grid", anyway, on_grid[1], 2e-3)
         yield at_most(
             f"{label}: P(right | stable) = {given:.4f} differs from P(right) = {anyway:.4f} by more than .005",
             0.005,

@@ -215,7 +215,7 @@ def _success_by_singles(law: Law, nodes: int = 32) -> float:
     """Condition on the two single scores, for any law: given X_1 = x the maximum is x with chance F(x)^2, else above it.
 
     Everything is integrated over ranks F(x), F(y) < F(x) (the other half is its mirror image) and F(max X); max Y <= z has chance F(z)^2
-    for z >= y, else 0.
+    for z >= y.
     """
     u, w = _unit_rule(nodes)
     x_rank = u[:, None, None]
@@ -223,8 +223,8 @@ def _success_by_singles(law: Law, nodes: int = 32) -> float:
     max_rank = x_rank + (1 - x_rank) * u[None, None, :]
     x, y, largest = law.ppf(x_rank), law.ppf(y_rank), law.ppf(max_rank)
     gap = x - y
-    lower = np.where(largest - gap > y, law.cdf(largest - gap) ** 2, 0.0)
-    above = ((1 - x_rank) * 2 * max_rank * (lower + 1 - law.cdf(largest + gap) ** 2)) @ w
+    missed = law.cdf(largest + gap) ** 2 - law.cdf(largest - gap) ** 2  # largest - gap >= y, so both are P(max Y <= .)
+    above = ((1 - x_rank) * 2 * max_rank * (1 - missed)) @ w
     at_single = (x_rank**2 * (1 - law.cdf(x + gap) ** 2))[:, :, 0]  # max X = x: the gap of the maxima must come from max Y > x + gap
     return float(2 * (w * u) @ (above + at_single) @ w)
 
