@@ -23,7 +23,7 @@ from .jit import entry, helper
 from .philox import fill_tile
 from .plan import Integers, Plan
 from .question import classify, count_kinds, draw_difficulty, first_above, once, plurality, sample_until_stop, uniform
-from .tile import ANSWERS, ONCE, RIGHT, SHARED, SIGNALS, TILE, Tile
+from .tile import ANSWERS, ONCE, RIGHT, SHARED, SIGNALS, TILE, Tile, Words
 
 __all__ = ["play_range"]
 
@@ -32,6 +32,8 @@ SAMPLING_STOP = REASONS.index(StopReason.SAMPLING_STOP)
 CONFIDENT = REASONS.index(StopReason.CONFIDENT)
 RISKIEST = TARGETS.index("riskiest")
 
+_DIFFICULTY = Purpose.DIFFICULTY.value
+_MISCONCEPTION = Purpose.MISCONCEPTION.value
 _ANSWER = Purpose.ANSWER.value
 _SIGNAL = Purpose.SIGNAL.value
 _CONFIDENCE = Purpose.CONFIDENCE.value
@@ -39,9 +41,12 @@ _TARGET_STEP = Purpose.TARGET_STEP.value
 
 
 @helper
-def draw_tile(plan: Plan, tile: Tile, first: int, k0: np.uint32, k1: np.uint32) -> None:
-    """Draw what every question of a tile reads."""
+def draw_tile(plan: Plan, tile: Tile, first: int, latent: Words, start: int, k0: np.uint32, k1: np.uint32) -> None:
+    """Draw what every question of a tile reads; ``latent`` may bring the words of p and w."""
     fill_tile(tile.words, ONCE, first, 0, 0, k0, k1)
+    for i in range(min(TILE, latent.shape[1] - start)):
+        tile.words[ONCE + _DIFFICULTY * TILE + i] = latent[0, start + i]
+        tile.words[ONCE + _MISCONCEPTION * TILE + i] = latent[1, start + i]
     if plan.gate != codes.NO_DEBATE:
         fill_tile(tile.words, ONCE + 4 * TILE, first, 0, 1, k0, k1)
     draw_difficulty(plan, tile)
@@ -110,7 +115,9 @@ def play(plan: Plan, tile: Tile, i: int, question: int, k0: np.uint32, k1: np.ui
 
 
 @entry
-def play_range(plan: Plan, tile: Tile, k0: np.uint32, k1: np.uint32, first: int, count: int, counts: Integers, paths: Integers) -> None:
+def play_range(
+    plan: Plan, tile: Tile, k0: np.uint32, k1: np.uint32, first: int, count: int, counts: Integers, paths: Integers, latent: Words
+) -> None:
     """Play questions first .. first + count - 1.
 
     Parameters
@@ -125,12 +132,15 @@ def play_range(plan: Plan, tile: Tile, k0: np.uint32, k1: np.uint32, first: int,
         Range of questions.
     counts : ndarray of int64, shape (lattice size,)
         Outcomes are added to it.
-    paths : ndarray of int64, shape (3, count) or (3, 0)
-        Gets lattice point, candidate and answer of each question, where it has room.
+    paths : ndarray of int64, shape (5, count) or (5, 0)
+        Zeros; gets lattice point, candidate and answer of each question, and how many of its first ``plan.samples`` independent answers
+        are right and on the misconception (without a sampling stop), where it has room.
+    latent : ndarray of uint32, shape (2, count) or (2, 0)
+        Words that difficulty and misconception are drawn from instead of their own (quasi-random points).
     """
     wanted = paths.shape[1] > 0
     for start in range(0, count, TILE):
-        draw_tile(plan, tile, first + start, k0, k1)
+        draw_tile(plan, tile, first + start, latent, start, k0, k1)
         for i in range(min(TILE, count - start)):
             candidate, answer, index = play(plan, tile, i, first + start + i, k0, k1)
             counts[index] += 1
@@ -138,3 +148,7 @@ def play_range(plan: Plan, tile: Tile, k0: np.uint32, k1: np.uint32, first: int,
                 paths[0, start + i] = index
                 paths[1, start + i] = candidate
                 paths[2, start + i] = answer
+                for slot in range(plan.samples):
+                    kind = tile.kinds[slot * TILE + i]
+                    paths[3, start + i] += kind == 0
+                    paths[4, start + i] += kind == 1

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from ..model.deciding import VOTES, cumulative
 from ..model.difficulty import BetaDifficulty, FixedShare
-from ..model.draws import QuantileTable, beta_table
+from ..model.draws import QuantileTable, beta_table, cell_edges
 from ..model.outcomes import OutcomeSpace, last_round
 from ..model.population import Population
 from ..model.protocol import INITIAL, TARGETS, Protocol
@@ -240,7 +240,13 @@ def _bounds(below: Floats, above: Floats) -> Integers:
 
 def _screen(weight: float, quantile: QuantileTable) -> Integers:
     first, last = _cells()
-    return _bounds(np.array([weight * quantile(u) for u in first]), np.array([weight * quantile(u) for u in last]))
+    return _bounds(weight * _quantiles(quantile, first), weight * _quantiles(quantile, last))
+
+
+def _quantiles(table: QuantileTable, u: Floats) -> Floats:
+    """Values of a table at many u, but for rounding."""
+    edges = cell_edges()
+    return np.where(u < 0.5, np.interp(u, edges, table.lower), np.interp(1.0 - u, edges, table.upper))
 
 
 def _screen_steps(weight: float, upto: Floats, entropy: Floats) -> Integers:

@@ -23,7 +23,7 @@ from ..model.outcomes import OutcomeSpace
 from ..model.population import DEFAULT_POPULATION, Population, load_population
 from ..model.protocol import Protocol as Policy
 from .plan import Plan, make_plan
-from .tile import Tile, make_tile
+from .tile import Tile, Words, make_tile
 
 __all__ = ["Counts", "Job", "Joint", "Paths", "Task", "Traced", "warm_up"]
 
@@ -88,15 +88,21 @@ class Paths(NamedTuple):
         Point of the outcome lattice.
     candidate, answer : ndarray of int
         Labels of the candidate and of the final answer, as the reference engine numbers them.
+    right, shared : ndarray of int
+        How many of the independent answers that every question reads (``plan.samples``) are right, and on the misconception; meaningless
+        where a sampling stop decides how many are read.
     """
 
     outcome: Counts
     candidate: Counts
     answer: Counts
+    right: Counts
+    shared: Counts
 
 
 _AT_ONCE = 2**16
-_NO_PATHS = np.zeros((3, 0), dtype=np.int64)
+_NO_PATHS = np.zeros((5, 0), dtype=np.int64)
+_NO_LATENT = np.zeros((2, 0), dtype=np.uint32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,24 +162,31 @@ class Job:
         self._play(lo, hi, counts, _NO_PATHS, room)
         return counts
 
-    def trace(self, lo: int, hi: int, room: Tile | None = None) -> Paths:
-        """Paths of questions lo .. hi - 1, one by one; parameters as for :meth:`count`."""
-        paths = np.zeros((3, hi - lo), dtype=np.int64)
-        self._play(lo, hi, np.zeros(self.size, dtype=np.int64), paths, room)
+    def trace(self, lo: int, hi: int, room: Tile | None = None, latent: Words | None = None) -> Paths:
+        """Paths of questions lo .. hi - 1, one by one; parameters as for :meth:`count`.
+
+        Parameters
+        ----------
+        latent : ndarray of uint32, shape (2, hi - lo), optional
+            Words that difficulty and misconception are drawn from instead of their own.
+        """
+        paths = np.zeros((5, hi - lo), dtype=np.int64)
+        self._play(lo, hi, np.zeros(self.size, dtype=np.int64), paths, room, latent)
         return Paths(*paths)
 
     def outcomes(self, lo: int, hi: int, room: Tile | None = None) -> Counts:
         """Lattice point of each question lo .. hi - 1; parameters as for :meth:`count`."""
         return self.trace(lo, hi, room).outcome
 
-    def _play(self, lo: int, hi: int, counts: Counts, paths: Counts, room: Tile | None) -> None:
+    def _play(self, lo: int, hi: int, counts: Counts, paths: Counts, room: Tile | None, latent: Words | None = None) -> None:
         from .jit import ready  # these import numba, which takes a second
         from .kernel import play_range
 
         plan, k0, k1 = self._arguments
         tile = room or self.room()
-        ready(play_range, plan, tile, k0, k1, 0, 0, counts, _NO_PATHS.copy())
-        play_range(plan, tile, k0, k1, lo, hi - lo, counts, paths)
+        words = _NO_LATENT if latent is None else np.ascontiguousarray(latent, dtype=np.uint32)
+        ready(play_range, plan, tile, k0, k1, 0, 0, counts, _NO_PATHS, _NO_LATENT)
+        play_range(plan, tile, k0, k1, lo, hi - lo, counts, paths, words)
 
     def fingerprint(self) -> str:
         """Hash of the plan and the seed."""

@@ -23,7 +23,7 @@ def differing(protocol, population, lo, hi, seed):
     """Questions whose outcome, candidate or answer differ between the engines."""
     paths = Job.of(protocol, population, seed).trace(lo, hi)
     expected = np.array(reference_paths(protocol, population, range(lo, hi), seed))
-    return np.flatnonzero((np.array(paths) != expected).any(axis=0)) + lo
+    return np.flatnonzero((np.array(paths[:3]) != expected).any(axis=0)) + lo
 
 
 @pytest.mark.parametrize("name", protocol_names())
@@ -74,4 +74,4 @@ def test_another_seed_is_found_to_differ():
     protocol, population = load_protocol("uaad"), load_population("gsm8k-gpt35")
     paths = Job.of(protocol, population, 1).trace(0, 1000)
     expected = np.array(reference_paths(protocol, population, range(1000), 2))
-    assert (np.array(paths) != expected).any(axis=0).sum() > 300
+    assert (np.array(paths[:3]) != expected).any(axis=0).sum() > 300
