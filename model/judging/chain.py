@@ -362,10 +362,10 @@ def _by_sizes(protocol: Debate, rounds: Rounds, e: Floats, need_verdict: bool) -
     Three sizes a, b, c lie within epsilon and are not strictly monotone where a and c lie within epsilon on the same side of b, or one of
     them equals it. Flags: a was far from b (the start), below, equal, above.
     """
-    stop, law = protocol.stop, rounds.law
+    stop = protocol.stop
     assert isinstance(stop, ReleasedCode)
-    if need_verdict or stop.window != 3 or rounds.gain != 0 or isinstance(law, GaussianGap):
-        raise _too_far("the released code where the judge's own score decides, with another window, a gain or a Gaussian gap")
+    if need_verdict or stop.window != 3 or rounds.gain != 0:
+        raise _too_far("the released code where the judge's own score decides, with another window or with a gain")
     centres, widths, masses = _sizes(rounds, e)
     epsilon = stop.epsilon / stop.points
     near = _within(centres, widths, -epsilon, epsilon, closed=False)[0]
@@ -390,6 +390,8 @@ def _by_sizes(protocol: Debate, rounds: Rounds, e: Floats, need_verdict: bool) -
 def _sizes(rounds: Rounds, e: Floats) -> tuple[Floats, Floats, list[Floats]]:
     """Centres (1, m) and widths (m,) of the sizes' cells, and their masses (n, m) in each round."""
     law = rounds.law
+    if isinstance(law, GaussianGap):
+        return _gaussian_sizes(rounds, law, e)
     if isinstance(law, (BetaGap, ZeroInflatedBetaGap)):
         cells = SizeCells.make()
         return cells.centres()[None], cells.widths(), [law.size_masses(cells, e, shifts) for shifts in rounds.shifts]
@@ -402,6 +404,23 @@ def _sizes(rounds: Rounds, e: Floats) -> tuple[Floats, Floats, list[Floats]]:
         folded[:, 1:] += mass[:, half - 1 :: -1]
         masses.append(folded)
     return np.asarray(np.arange(half + 1)[None] * sums.lattice.step, dtype=np.float64), np.zeros(half + 1), masses
+
+
+def _gaussian_sizes(rounds: Rounds, law: GaussianGap, e: Floats) -> tuple[Floats, Floats, list[Floats]]:
+    """As :func:`_sizes` for a Gaussian gap: cells start at |e| less all that noise and shifts can take away; only differences of sizes matter."""
+    sds = [math.sqrt((law.sd * law.factor**r) ** 2 + shifts.variance) for r, shifts in enumerate(rounds.shifts)]
+    reach = 7 * max(sds) + max(float(np.abs(shifts.value).max()) for shifts in rounds.shifts)
+    edges = np.linspace(0.0, 2 * reach, CELLS + 1)
+    start = np.maximum(np.abs(e) - reach, 0.0)[:, None] + edges[None, :]
+    masses = []
+    for sd, shifts in zip(sds, rounds.shifts, strict=True):
+        below: Floats = np.zeros(start.shape)
+        for shift, weight in zip(shifts.value, shifts.weight, strict=True):
+            y = e[:, None] + shift
+            below = below + weight * (ndtr((start - y) / sd) - ndtr((-start - y) / sd))
+        mass = np.maximum(np.diff(below, axis=1), 0.0)
+        masses.append(mass / mass.sum(axis=1, keepdims=True))
+    return ((edges[1:] + edges[:-1]) / 2)[None], np.diff(edges), masses
 
 
 def _within(size: Floats, width: Floats, low: float, high: float, closed: bool) -> Floats:

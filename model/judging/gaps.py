@@ -342,8 +342,8 @@ class BetaGap(GapLaw):
         return beta_cdf(self.nu, self.scale * e, (1 + gap) / 2)
 
     def lattice(self, cells: int, reach: float) -> Lattice:
-        """Equal cells of [-1, 1]."""
-        half = cells // 2
+        """Equal cells of [-1, 1]; more of them, up to four times as many, where the law is narrow."""
+        half = min(max(cells, math.ceil(cells / 22 * math.sqrt(self.nu + 1))), 4 * cells) // 2
         return Lattice(1 / half, -half, 2 * half, 0.5, relative=False, whole=False)
 
     def masses(self, lattice: Lattice, e: Floats, shifts: Shifts, factor: float = 1.0) -> Floats:
@@ -413,12 +413,13 @@ class ZeroInflatedBetaGap(GapLaw):
 
     def lattice(self, cells: int, reach: float) -> Lattice:
         """Points of [-1, 1] at half the cells' width: the continuous part lives on the odd ones, the zero on point 0."""
-        half = cells // 2
+        half = self.plain.lattice(cells, reach).size // 2
         return Lattice(1 / (2 * half), 1 - 2 * half, 4 * half - 1, 0.0, relative=False, whole=False, atom=True)
 
     def masses(self, lattice: Lattice, e: Floats, shifts: Shifts, factor: float = 1.0) -> Floats:
         """Probabilities of the points; shape (n, points)."""
-        cells = self.plain.lattice((lattice.size + 1) // 2, 0.0)
+        half = (lattice.size + 1) // 4
+        cells = Lattice(1 / half, -half, 2 * half, 0.5, relative=False, whole=False)
         mass = np.zeros((len(e), lattice.size))
         mass[:, ::2] = (1 - self.zero) * self.plain.masses(cells, e, shifts)
         mass[:, -lattice.low] += self.zero

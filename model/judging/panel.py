@@ -35,6 +35,7 @@ Floats = npt.NDArray[np.float64]
 
 SCORE_CELLS = 256
 MOST_JOINT_CALLS = 16
+CHUNK = 1024
 
 
 def evaluate_panel(protocol: Panel, population: JudgingPopulation) -> JudgingTally:
@@ -305,20 +306,16 @@ class PanelNodes:
         weights : sequence of int
             Whole weights of these members.
         """
-        return sign_masses(self.totals(members, weights))
-
-    def totals(self, members: Sequence[int], weights: Sequence[int]) -> Floats:
-        """Law of the weighted sum of votes, symmetric around 0; shape (nodes, odd)."""
-        calls = self.protocol.calls_each
         common = math.gcd(*weights) or 1
-        half = calls * sum(weights) // common
-        total = np.zeros((len(self.label), 2 * half + 1))
-        total[:, half] = 1.0
-        for j, weight in zip(members, weights, strict=True):
-            step = weight // common
-            if step:
-                total = np.sum([self.votes[j][:, k, None] * _shifted(total, (k - calls) * step) for k in range(2 * calls + 1)], axis=0)
-        return total
+        steps = [weight // common for weight in weights]
+        result = np.empty((len(self.label), 3))
+        for start in range(0, len(result), CHUNK):
+            part = slice(start, start + CHUNK)
+            total = np.ones((len(result[part]), 1))
+            for j, step in zip(members, steps, strict=True):
+                total = _add_votes(total, self.votes[j][part], step) if step else total
+            result[part] = sign_masses(total)
+        return result
 
     def accuracy(self, members: Sequence[int], weights: Sequence[int]) -> float:
         """Accuracy on decisive items, ties in verdicts half a credit."""
@@ -347,13 +344,10 @@ class PanelNodes:
         return joint
 
 
-def _shifted(x: Floats, by: int) -> Floats:
-    """Columns moved by a whole number of places; what leaves is zero there by construction."""
-    if by == 0:
-        return x
-    moved = np.zeros_like(x)
-    if by > 0:
-        moved[:, by:] = x[:, :-by]
-    else:
-        moved[:, :by] = x[:, -by:]
-    return moved
+def _add_votes(total: Floats, votes: Floats, step: int) -> Floats:
+    """Law of a sum after another judge's votes, each worth ``step``, are added."""
+    size = total.shape[1]
+    added = np.zeros((len(total), size + step * (votes.shape[1] - 1)))
+    for k in range(votes.shape[1]):
+        added[:, k * step : k * step + size] += votes[:, k, None] * total
+    return added

@@ -70,7 +70,7 @@ def evidence(items: ItemLaw, bias_variance: float, bends: Sequence[Bend], scale:
     slope = scale * items.sigma_x**2 / spread
     rest = math.sqrt(max(items.sigma_x**2 - slope * scale * items.sigma_x**2, 0.0) + items.human_sd**2)
     steps = [mean + (band - items.mean_x) / slope for band in {-items.tie_band, items.tie_band}]
-    smooth = [Bend(at, max(rest / slope, 1e-9)) for at in steps]
+    smooth = [Bend(at, rest / slope) for at in steps] if rest > 1e-9 else []  # without a rest they are steps, and panels end there
     panels = _panels(mean - REACH * sd, mean + REACH * sd, sd, [*smooth, *bends], steps)
     node, weight = np.polynomial.legendre.leggauss(NODES)
     half = np.diff(panels) / 2
