@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,26 +12,7 @@ from .calibrate import Calibration, calibrate
 from .logs import JudgeLog, ReasoningLog, read_log, read_mapping
 from .plan import Pilot
 
-__all__ = ["ReadPilot", "fitted_pilot", "read_any_log", "read_pilot"]
-
-
-@dataclass(frozen=True)
-class ReadPilot:
-    """A pilot with what its reader must be told.
-
-    Parameters
-    ----------
-    pilot : Pilot
-        For ``make_plan``.
-    calibration : Calibration
-        The whole fit.
-    warnings : tuple of str
-        What the log cannot tell.
-    """
-
-    pilot: Pilot
-    calibration: Calibration
-    warnings: tuple[str, ...]
+__all__ = ["fitted_pilot", "read_any_log", "read_pilot"]
 
 
 def read_any_log(path: Path, column_map: Sequence[str]) -> ReasoningLog | JudgeLog:
@@ -40,7 +20,7 @@ def read_any_log(path: Path, column_map: Sequence[str]) -> ReasoningLog | JudgeL
     return read_log(path, read_mapping(column_map))
 
 
-def read_pilot(path: Path, column_map: Sequence[str]) -> ReadPilot:
+def read_pilot(path: Path, column_map: Sequence[str]) -> Pilot:
     """Read and fit a log of reasoning debates.
 
     Raises
@@ -54,25 +34,25 @@ def read_pilot(path: Path, column_map: Sequence[str]) -> ReadPilot:
     return fitted_pilot(log)
 
 
-def fitted_pilot(log: ReasoningLog) -> ReadPilot:
+def fitted_pilot(log: ReasoningLog) -> Pilot:
     """Fit a log; no intervals, the plan bootstraps for itself."""
     calibration = calibrate(log, draws=0)
 
     def resample(rng: np.random.Generator) -> Population:
         return calibration.refit(rng.integers(0, calibration.questions, calibration.questions))
 
-    pilot = Pilot(
+    return Pilot(
         name=str(log.path),
         questions=calibration.questions,
         population=calibration.population,
         resample=resample,
-        notes=_findings(calibration),
+        answers=int(calibration.first.size.max()),
+        notes=_findings(calibration) + calibration.warnings,
     )
-    return ReadPilot(pilot, calibration, calibration.warnings)
 
 
 def _findings(calibration: Calibration) -> tuple[str, ...]:
-    """What the fit says that a reader of a plan must know."""
+    """Say what a reader of a plan must know of the fit."""
     notes = []
     chosen = calibration.choice.chosen
     notes.append(

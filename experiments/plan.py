@@ -2,9 +2,10 @@ r"""What to run (the main job): from a pilot log and a budget to a design, its a
 
 1. The population is fitted to the pilot, and again to each bootstrap resample of its questions (:mod:`.study`).
 2. Every design of the menu (:mod:`.designs`) is evaluated by the exact law on every draw.
-3. A design is *affordable* where P(total money > budget) <= risk over the draws. A dearer design is chosen over a cheaper one only for a gain in
-   accuracy that is larger than a tolerance and likely over the draws (:mod:`.choosing`). A design whose law rests on step signals, which no pilot of
-   answers holds, counts with its worst accuracy over a sweep of the signals' AUROC, starting at 0.5 (uninformative).
+3. A design is *affordable* where P(total money > budget) <= risk over the draws. A dearer design is chosen over a cheaper one only for a
+gain in
+   accuracy that is larger than a tolerance and likely over the draws (:mod:`.choosing`). A design whose law rests on step signals, which
+   no pilot of answers holds, counts with its worst accuracy over a sweep of the signals' AUROC, starting at 0.5 (uninformative).
 4. How sure: the same choice made on each draw alone gives the share of draws that each design wins; the paired difference to the
    strongest rival gives the number of pilot questions that would
    tell the two apart (the standard error of a difference falls with the square root of the number of questions).
@@ -50,6 +51,8 @@ class Pilot:
         Fit to all of them.
     resample : callable
         (generator) to the fit to a bootstrap resample of the questions.
+    answers : int
+        Most independent answers to one question; 0 where that means nothing.
     notes : tuple of str
         What the fit says that a reader of the plan must know.
     """
@@ -58,6 +61,7 @@ class Pilot:
     questions: int
     population: Population
     resample: Callable[[np.random.Generator], Population]
+    answers: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -268,7 +272,7 @@ def make_plan(pilot: Pilot, request: Request, pricing: Pricing, advance: Callabl
         rival=_rival(study, chosen, wins, affordable, pilot.questions, request.tolerance),
         flips=find_flips(study, robust, chosen, affordable, pilot.population, request, pricing.price),
         conditional=conditional,
-        notes=pilot.notes + _notes(pilot, request),
+        notes=pilot.notes + _notes(pilot, request, designs[chosen]),
     )
 
 
@@ -282,7 +286,7 @@ def _draws(pilot: Pilot, request: Request) -> list[Population]:
 
 
 def _robust_accuracy(study: Study, pilot: Pilot, pricing: Pricing) -> tuple[Floats, list[Mapping[str, Any]]]:
-    """Accuracy that the choice counts, by draw and design: designs that need signals lose what the worst AUROC of the sweep takes from them."""
+    """Accuracy that counts, by draw and design; designs that need signals lose what the worst AUROC takes from them."""
     robust = study.accuracy.copy()
     needing = [d for d, design in enumerate(study.designs) if design.signals]
     swept = {auroc: with_auroc(pilot.population, auroc) for auroc in AUROCS}
@@ -372,13 +376,18 @@ def _rival(
     }
 
 
-def _notes(pilot: Pilot, request: Request) -> tuple[str, ...]:
+def _notes(pilot: Pilot, request: Request, chosen: Design) -> tuple[str, ...]:
     population = pilot.population
     notes = []
+    drawn = max(chosen.protocol.chains, 0 if chosen.protocol.inherits else chosen.protocol.most_agents)
+    if 0 < pilot.answers < drawn:
+        notes.append(
+            f"The design draws up to {drawn} independent answers to a question, the pilot has at most {pilot.answers}: what the "
+            "further ones add is extrapolated by the fitted law. A few pilot questions with more answers would check it."
+        )
     if "response" in population.borrowed:
         notes.append(
-            "Debates: how agents respond to each other is borrowed "
-            f"({population.borrowed['response']}), with its uncertainty drawn into the intervals. A pilot with two rounds would replace it."
+            "Debates rest on borrowed responses, their uncertainty drawn into the intervals; a pilot with two rounds would replace them."
         )
     if "tokens" in population.borrowed:
         notes.append(f"Tokens of a call are borrowed ({population.borrowed['tokens']}): money is only as good as they are.")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..choosing import Request
-from ..console import emit, progress, warn
+from ..console import emit, progress
 from ..families import price_of
 from ..frontier import require_picture, save_frontier
 from ..options import JsonFlag, ModelName, OutFile, PricesFile, Seed
@@ -51,12 +51,10 @@ def plan(
     )
     if plot is not None:
         require_picture(plot)
-    found = read_pilot(pilot, column_map or [])
-    for warning in found.warnings:
-        warn(warning)
-    pricing = price_of(prices, model, found.pilot.population.model)
+    fitted = read_pilot(pilot, column_map or [])
+    pricing = price_of(prices, model, fitted.population.model)
     with progress("resampling the pilot", request.draws + 1) as advance:
-        advice = make_plan(found.pilot, request, pricing, advance)
+        advice = make_plan(fitted, request, pricing, advance)
     if plot is not None:
         save_frontier(advice, plot)
 
@@ -129,9 +127,8 @@ def _show_rival(advice: Plan, screen: Console) -> None:
         f"[{100 * low:+.2f}, {100 * high:+.2f}], {rival['usd_difference_per_question']:+.3g} US$ a question."
     )
     if rival["practically_equal"]:
-        screen.print(
-            f"They are equal for practical purposes (within {100 * advice.request.tolerance:g} points): more pilot questions would not matter."
-        )
+        close = 100 * advice.request.tolerance
+        screen.print(f"They are equal for practical purposes (within {close:g} points): more pilot questions would not matter.")
     elif rival["more_pilot_questions"] == 0:
         screen.print("The pilot already tells the two apart.")
     elif rival["more_pilot_questions"] is not None:
