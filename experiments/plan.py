@@ -3,12 +3,11 @@ r"""What to run (the main job): from a pilot log and a budget to a design, its a
 1. The population is fitted to the pilot, and again to each bootstrap resample of its questions (:mod:`.study`).
 2. Every design of the menu (:mod:`.designs`) is evaluated by the exact law on every draw.
 3. A design is *affordable* where P(total money > budget) <= risk over the draws. A dearer design is chosen over a cheaper one only for a
-gain in
-   accuracy that is larger than a tolerance and likely over the draws (:mod:`.choosing`). A design whose law rests on step signals, which
-   no pilot of answers holds, counts with its worst accuracy over a sweep of the signals' AUROC, starting at 0.5 (uninformative).
+   gain in accuracy that is larger than a tolerance and likely over the draws (:mod:`.choosing`). A design whose law rests on step
+   signals, which no pilot of answers holds, counts with its worst accuracy over a sweep of the signals' AUROC, from 0.5 (uninformative).
 4. How sure: the same choice made on each draw alone gives the share of draws that each design wins; the paired difference to the
-   strongest rival gives the number of pilot questions that would
-   tell the two apart (the standard error of a difference falls with the square root of the number of questions).
+   strongest rival gives the number of pilot questions that would tell the two apart (the standard error of a difference falls with the
+   square root of the number of questions).
 5. What would flip the choice: another budget, truth's advantage lambda, the signals' AUROC.
 
 With a target accuracy the cheapest affordable design that is expected to reach it is recommended instead.
