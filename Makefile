@@ -3,6 +3,8 @@
 # make live-test  the tests of the live adapter alone
 # make lint    ruff, mypy, import-linter
 # make bench   speed against limits and peers; slow, never part of the tests
+# make docs    the documentation, as HTML in build/docs; warnings are errors
+# make notebooks   the notebooks from their sources, outputs included, and the README's example
 # make setup   the virtual environment alone (each of the above does it when needed)
 # make clean   removes what the above made, but keeps the environment
 
@@ -13,7 +15,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 MODEL  := $(VENV)/.live-model
 PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
-EXTRAS := test,lint,dask,export,live
+EXTRAS := test,lint,dask,export,live,docs
 JOBS   ?= 2
 ARGS   ?=
 ROOMS  := model theory vectorized experiments live
@@ -42,6 +44,13 @@ lint: setup view
 
 bench: setup
 	$(BIN)/python -m pytest -p benchmark -o python_files='bench_*.py' benchmarks $(ARGS)
+
+docs: setup
+	$(BIN)/python -m sphinx -q -W --keep-going -b html notebooks/docs build/docs
+
+notebooks: setup
+	$(BIN)/python notebooks/build.py
+	$(BIN)/python notebooks/readme.py
 
 setup: $(STAMP)
 
