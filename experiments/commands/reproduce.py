@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -40,14 +41,14 @@ def reproduce(
     deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
 
 
-def _run(paper: str, file: Path | None, advance: object) -> Reproduction:
+def _run(paper: str, file: Path | None, advance: Callable[[int], None]) -> Reproduction:
     if paper == "uaad":
         from ..reproduce.uaad import reproduce_uaad
 
-        return reproduce_uaad(file, advance)  # type: ignore[arg-type]
+        return reproduce_uaad(file, advance)
     from ..reproduce.d3 import reproduce_d3
 
-    return reproduce_d3(file, advance)  # type: ignore[arg-type]
+    return reproduce_d3(file, advance)
 
 
 def _value(simulated: Simulated | None) -> str:
