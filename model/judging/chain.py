@@ -407,7 +407,10 @@ def _sizes(rounds: Rounds, e: Floats) -> tuple[Floats, Floats, list[Floats]]:
 
 
 def _gaussian_sizes(rounds: Rounds, law: GaussianGap, e: Floats) -> tuple[Floats, Floats, list[Floats]]:
-    """As :func:`_sizes` for a Gaussian gap: cells start at |e| less all that noise and shifts can take away; only differences of sizes matter."""
+    """As :func:`_sizes` for a Gaussian gap: cells start at |e| less all that noise and shifts can take away.
+
+    Only differences of sizes matter, so the cells' centres are the same for every e.
+    """
     sds = [math.sqrt((law.sd * law.factor**r) ** 2 + shifts.variance) for r, shifts in enumerate(rounds.shifts)]
     reach = 7 * max(sds) + max(float(np.abs(shifts.value).max()) for shifts in rounds.shifts)
     edges = np.linspace(0.0, 2 * reach, CELLS + 1)

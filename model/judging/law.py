@@ -139,7 +139,9 @@ class _DebateLaw:
         decided = 1 - self.judge.undecided
         straight, swapped = self._rounds(e, 1), self._rounds(e, -1)
         for shift, weight in zip(self.shift, self.shift_weight, strict=True):
-            yield decided * float(weight), float(shift), straight(float(shift)), swapped(float(shift))
+            once = straight(float(shift))
+            turned = once if self.protocol.order == "random" else swapped(float(shift))
+            yield decided * float(weight), float(shift), once, turned
         if self.judge.undecided:
             zeros = np.broadcast_to(zero_rounds(self.protocol, self.limit), (len(e), self.limit + 1, 2, 3))
             yield self.judge.undecided, 0.0, zeros, zeros
