@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import SupportsFloat
 
 from .errors import ParameterError
 
@@ -11,10 +12,10 @@ __all__ = ["require_count", "require_distribution", "require_one_of", "require_p
 
 
 def _number(field: str, value: object, allowed: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
         raise ParameterError(field, value, allowed)
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise ParameterError(field, value, allowed) from None
     if not math.isfinite(number):

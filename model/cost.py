@@ -153,7 +153,7 @@ class PriceList:
         InputError
             If the list has no price for it.
         """
-        wanted = self.default_model if not model else model
+        wanted = model or self.default_model
         if wanted not in self.prices:
             known = ", ".join(sorted(self.prices))
             raise InputError(

@@ -61,7 +61,7 @@ class ConfidenceLaw:
 
 
 def cumulative(law: Sequence[float]) -> list[float]:
-    """Running sums of a law, in order; the last is forced to 1."""
+    """Return running sums of a law, in order; the last is forced to 1."""
     sums = list(accumulate(law))
     last = max(index for index, mass in enumerate(law) if mass > 0)
     return [value if index < last else 1.0 for index, value in enumerate(sums)]

@@ -25,7 +25,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, ndtri
+from scipy.special import ndtri
 
 from .errors import ParameterError
 from .quadrature import beta_quantile
@@ -95,7 +95,7 @@ FIRST_REPEATED = 16
 """Smallest purpose that has slots of its own."""
 
 
-def split_seed(seed: int) -> tuple[int, int]:
+def split_seed(seed: object) -> tuple[int, int]:
     """Split a 64-bit seed into the two words of a Philox key.
 
     Raises

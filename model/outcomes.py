@@ -1,9 +1,9 @@
 r"""Outcomes of one question, their costs, and the summary of many.
 
-What a trajectory decides and costs depends on six things only: chains drawn, tier, rounds held, why it stopped, whether the candidate was
-right and whether the answer is. They span a small integer lattice, an :class:`OutcomeSpace`. The exact law is a probability on that lattice;
-a simulation is a table of integer counts on it; both become a :class:`~.result.Result` by the same functions, so engines cannot differ in
-how they count. Sums over counts are sums of integers and do not depend on order.
+What a trajectory decides and costs depends on six things only: chains drawn, tier, rounds held, why it stopped, whether the candidate
+was right and whether the answer is. They span a small integer lattice, an :class:`OutcomeSpace`. The exact law is a probability on that
+lattice; a simulation is a table of integer counts on it; both become a :class:`~.result.Result` by the same functions, so engines
+cannot differ in how they count. Sums over counts are sums of integers and do not depend on order.
 
 Depth is the number of rounds run one after another: debate rounds where there is a debate (UAAD's depth proxy), otherwise the sampling
 steps that wait for each other (1 for samples drawn in parallel).
@@ -129,7 +129,7 @@ def round_prompt(protocol: Protocol, population: Population, tier: Tier, round_:
 
 
 def round_completion(protocol: Protocol, population: Population, tier: Tier, round_: int) -> float:
-    """Expected completion tokens of all calls of a debate round."""
+    """Return the expected completion tokens of all calls of a debate round."""
     first = round_ == 1 and not protocol.inherits
     return tier.agents * (population.tokens.solver if first else population.tokens.debater)
 
@@ -206,7 +206,7 @@ class Costs:
         self.worst_completion = self.calls * limit
 
     def usd(self, price: Price) -> Floats:
-        """Expected money of each lattice point, US dollars."""
+        """Return the expected money of each lattice point, US dollars."""
         per_million = self.prompt_tokens * price.prompt_usd_per_million + self.completion_tokens * price.completion_usd_per_million
         return np.asarray(per_million / 1e6)
 

@@ -6,8 +6,8 @@ Every protocol of reasoning debates is one frozen value that the reference engin
 2. A ``gate`` chooses one of ``tiers`` (N agents, at most R rounds), or no debate. Without tiers the plurality of the chains is the
    answer.
 3. First answers: ``initial="chains"`` (agents hold the chains, the candidate's chain first, then the others by index, cycling: free, round
-   0), ``"fresh"`` (round 1 is N independent answers, paid), or ``"restated"`` (round 1 is paid by all, agent 1 restates the chain, the others
-   answer afresh).
+   0), ``"fresh"`` (round 1 is N independent answers, paid), or ``"restated"`` (round 1 is paid by all, agent 1 restates the chain, the
+   others answer afresh).
 4. Each further round all agents answer at once from the previous answers (N calls); ``round_stop`` looks after each round.
 5. ``vote`` decides; ``synthesiser`` adds one call.
 
@@ -31,7 +31,7 @@ from .scheduling import ConfidenceGate, Gate, OracleGate, Tier, UncertaintyGate
 from .stopping import AdaptiveConsistency, FixedRounds, RoundStop, SamplingStop, StableConsensus, TokenBudget, Window
 from .tables import build, plain
 
-__all__ = ["INITIAL", "MOST_CHAINS", "Protocol", "TARGETS", "load_protocol", "protocol_names"]
+__all__ = ["INITIAL", "MOST_CHAINS", "TARGETS", "Protocol", "load_protocol", "protocol_names"]
 
 INITIAL = ("chains", "fresh", "restated")
 TARGETS = ("riskiest", "uniform", "none")
@@ -135,7 +135,9 @@ class Protocol:
                 data["tiers"] = [vars(tier) for tier in value]
             elif f.name in _KINDS:
                 if value is not None:
-                    kind = next(k for k, cls in _KINDS[f.name].items() if cls is type(value))
+                    kind = next(
+                        (k for k, cls in _KINDS[f.name].items() if cls is type(value)), type(value).__name__
+                    )  # a rule of the caller's own
                     data[f.name] = {"kind": kind, **vars(value)}
             else:
                 data[f.name] = value

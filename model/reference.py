@@ -1,11 +1,11 @@
 r"""The reference engine: one question, step by step, written to be read beside the paper. It is the specification of record.
 
-A debate is ``chains -> candidate -> signals -> tier -> first answers -> (round, stop?) ... -> decision``. The engine holds the rules only; what
-is random it asks of an *answer source*: sampled from the model (:class:`SampledSource`), or recorded in a log, or a live model. All sources use
-the same seam, so the decision taken on recorded answers is the decision that this engine takes.
+A debate is ``chains -> candidate -> signals -> tier -> first answers -> (round, stop?) ... -> decision``. The engine holds the rules
+only; what is random it asks of an *answer source*: sampled from the model (:class:`SampledSource`), or recorded in a log, or a live
+model. All sources use the same seam, so the decision taken on recorded answers is the decision that this engine takes.
 
-Answers are hashable labels; equal labels mean the same answer. The sampled source uses 0 for the right answer, 1 for the shared misconception
-and a number of its own for each stray.
+Answers are hashable labels; equal labels mean the same answer. The sampled source uses 0 for the right answer, 1 for the shared
+misconception and a number of its own for each stray.
 """
 
 from __future__ import annotations
@@ -226,8 +226,8 @@ def _route(
 def first_answers(protocol: Protocol, source: AnswerSource, chains: Sequence[Answer], candidate: Answer, agents: int) -> list[Answer]:
     """Answers that the agents hold before they respond to each other.
 
-    Inherited: the candidate's chain (the first that gives the candidate's answer), then the other chains by index, cycling when there are more
-    agents than chains.
+    Inherited: the candidate's chain (the first that gives the candidate's answer), then the other chains by index, cycling when there
+    are more agents than chains.
     """
     if protocol.initial == "chains":
         first = list(chains).index(candidate)

@@ -28,8 +28,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .checks import require_probability, require_range
+from .errors import ParameterError
 
-__all__ = ["Copying", "Follower", "Logit", "ResponseRule", "RULES"]
+__all__ = ["RULES", "Copying", "Follower", "Logit", "ResponseRule"]
+
+_LARGEST_UTILITY = 600
+"""Weights are exponentials of utilities in double precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +110,11 @@ class Copying(ResponseRule):
 
     Notes
     -----
-    The defaults are a least-squares fit to a published table of 7,635 moves of three-agent debates over seven tasks: P(wrong -> right) .456 and .921 with
-    one and two right peers' answers among the three, P(right -> wrong) .846 and .360, and .45 for leaving a wrong majority. They meet these within .016
-    and imply, for three agents and two rounds, about a point less than the plurality of the same first answers (measured: -.002, standard error .004; on
-    MATH -.017). ``calibrate`` replaces them by a maximum-likelihood fit where a log has several rounds. Scaling all counts changes nothing, so the rule
-    carries over from three agents to six.
+    The defaults are a least-squares fit to a published table of 7,635 moves of three-agent debates over seven tasks: P(wrong -> right)
+    .456 and .921 with one and two right peers' answers among the three, P(right -> wrong) .846 and .360, and .45 for leaving a wrong
+    majority. They meet these within .016 and imply, for three agents and two rounds, about a point less than the plurality of the same
+    first answers (measured: -.002, standard error .004; on MATH -.017). ``calibrate`` replaces them by a maximum-likelihood fit where a
+    log has several rounds. Scaling all counts changes nothing, so the rule carries over from three agents to six.
     """
 
     rule: ClassVar[str] = "copying"
@@ -130,7 +134,7 @@ class Copying(ResponseRule):
         holders = self.sigma * own + peers
         if holders == 0:
             return 0.0
-        return (math.exp(self.lam) if right else 1.0) * holders**self.theta
+        return (math.exp(self.lam) if right else 1.0) * math.pow(holders, self.theta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +170,11 @@ class Logit(ResponseRule):
 
     def weight(self, own: bool, peers: int, right: bool, agents: int) -> float:
         """Exponential of the utility of one answer."""
-        return math.exp(self.lam_self * own + self.lam_peer * peers + self.lam_truth * right)
+        utility = self.lam_self * own + self.lam_peer * peers + self.lam_truth * right
+        if utility > _LARGEST_UTILITY:
+            allowed = f"a value that keeps utilities below {_LARGEST_UTILITY} with {agents} agents (here {utility:g})"
+            raise ParameterError("lam_peer", self.lam_peer, allowed)
+        return math.exp(utility)
 
 
 @dataclass(frozen=True, kw_only=True)

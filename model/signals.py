@@ -146,7 +146,7 @@ def variant_entropy(variants: int) -> Floats:
     for a in range(2, variants + 1):
         share = a / variants
         values.append((-share * math.log(share) + (1 - share) * math.log(variants)) / math.log(variants))
-    return np.clip(np.array(values), 0.0, 1.0)
+    return np.asarray(np.clip(values, 0.0, 1.0))
 
 
 @lru_cache(maxsize=1024)
@@ -177,7 +177,7 @@ def _root(excess: Callable[[float], float], uninformative: float, extreme: float
     """Root between the value whose AUROC is 1/2 and the most extreme one; an AUROC within rounding of 1/2 changes nothing."""
     if excess(uninformative) >= 0:
         return uninformative
-    return float(brentq(excess, *sorted((uninformative, extreme)), xtol=1e-13, rtol=1e-13))
+    return float(brentq(excess, min(uninformative, extreme), max(uninformative, extreme), xtol=1e-13, rtol=1e-13))
 
 
 @lru_cache(maxsize=1024)

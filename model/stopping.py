@@ -69,7 +69,7 @@ class AdaptiveConsistency:
         object.__setattr__(self, "level", as_fraction(self.level, "level"))
 
     def sure(self, first: int, second: int) -> bool:
-        """True if P(Beta(first + 1, second + 1) > 1/2) >= level."""
+        """Whether P(Beta(first + 1, second + 1) > 1/2) >= level."""
         return _sure(first, second, Fraction(self.level))
 
     def table(self, most: int) -> npt.NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -34,7 +35,7 @@ def protocols(as_json: JsonFlag = False, out: OutFile = None) -> None:
     emit(data, as_json=as_json, out=out, show=show)
 
 
-def _table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     table = Table(title=title, title_justify="left", show_lines=True)
     for column in columns:
         table.add_column(column, overflow="fold")

@@ -1,9 +1,9 @@
 r"""The law of the chains, of the candidate and of the first answers, free of every parameter.
 
-A chain is right (R), on the misconception (W) or a stray (S, distinct from all others). The probability of a sequence with i, j, s of them is
-:math:`p^i ((1-p) w)^j ((1-p)(1-w))^s`, so all that is needed are *numbers of sequences*: how many sequences, weighted by the fair draw of ties, lead to
-the same candidate, dominant count and first panel. They are counted once, by extending sequences one chain at a time and merging those that agree in
-counts and in the first N symbols (only those can become first answers).
+A chain is right (R), on the misconception (W) or a stray (S, distinct from all others). The probability of a sequence with i, j, s of
+them is :math:`p^i ((1-p) w)^j ((1-p)(1-w))^s`, so all that is needed are *numbers of sequences*: how many sequences, weighted by the
+fair draw of ties, lead to the same candidate, dominant count and first panel. They are counted once, by extending sequences one chain at a
+time and merging those that agree in counts and in the first N symbols (only those can become first answers).
 
 An :class:`Opening` is one such class of sequences: exponents (i, j, s), chains drawn, candidate kind, dominant count, panel state and the
 logarithm of its number.
@@ -22,16 +22,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
+from ..errors import ParameterError
 from ..scheduling import Tier
 from ..stopping import AdaptiveConsistency, SamplingStop, Window
 from .panel import LOST, MARK_MISCONCEPTION, MARK_RIGHT, panel
 
-__all__ = ["MISCONCEPTION", "Openings", "RIGHT", "STRAY", "openings"]
+__all__ = ["MISCONCEPTION", "RIGHT", "STRAY", "Openings", "openings"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 RIGHT, MISCONCEPTION, STRAY = 0, 1, 2
+MOST_EXACT_CHAINS, MOST_INHERITED_CHAINS = 200, 64
+"""Most chains whose sequences are counted: without and with panels that start from them."""
 _MARKS = {RIGHT: MARK_RIGHT, MISCONCEPTION: MARK_MISCONCEPTION}
 
 Counts = tuple[int, int, int]
@@ -103,9 +106,17 @@ def openings(chains: int, stop: SamplingStop | None, initial: str, tier: Tier | 
         Where first answers come from.
     tier : Tier or None
         Its number of agents matters; None where there is no debate.
+
+    Raises
+    ------
+    ParameterError
+        If there are more chains than can be counted in a few seconds.
     """
     agents = tier.agents if tier else 0
     prefix = agents if initial == "chains" else 0
+    most = MOST_INHERITED_CHAINS if prefix else MOST_EXACT_CHAINS
+    if chains > most:
+        raise ParameterError("chains", chains, f"at most {most} for the exact law of this protocol", "Use --engine mc for more.")
     found: dict[_Key, Fraction] = defaultdict(Fraction)
     for (drawn, first, counts, stopped), number in _sequences(chains, stop, prefix).items():
         for key, value in _panels(drawn, first, counts, stopped, agents, initial):
@@ -129,7 +140,7 @@ _Sequence = tuple[int, Prefix, Counts, bool]
 
 
 def _sequences(chains: int, stop: SamplingStop | None, prefix: int) -> dict[_Sequence, int]:
-    """Number of sequences by (chains drawn, first symbols, counts, stopped early)."""
+    """Count the sequences by (chains drawn, first symbols, counts, stopped early)."""
     ended: dict[_Sequence, int] = defaultdict(int)
     alive: dict[tuple[Prefix, Counts, int], int] = {((), (0, 0, 0), _BLOCK_START): 1}
     for drawn in range(1, chains + 1):
@@ -137,7 +148,7 @@ def _sequences(chains: int, stop: SamplingStop | None, prefix: int) -> dict[_Seq
         for (first, counts, block), number in alive.items():
             for symbol in (RIGHT, MISCONCEPTION, STRAY):
                 grown = tuple(n + (k == symbol) for k, n in enumerate(counts))
-                grown_first = (*first, symbol) if len(first) < prefix else first
+                grown_first = _extend_prefix(first, symbol, prefix)
                 grown_block = _extend_block(block, symbol)
                 if drawn < chains and _ends(stop, drawn, grown, grown_block):
                     ended[drawn, grown_first, grown, True] += number  # type: ignore[index]
@@ -149,6 +160,13 @@ def _sequences(chains: int, stop: SamplingStop | None, prefix: int) -> dict[_Seq
     for (first, counts, _), number in alive.items():
         ended[chains, first, counts, False] += number
     return ended
+
+
+def _extend_prefix(first: Prefix, symbol: int, prefix: int) -> Prefix:
+    """First symbols with one more. A full prefix is held as a panel by agents who are alike: only which is its last still matters."""
+    if len(first) == prefix:
+        return first
+    return (*first, symbol) if len(first) + 1 < prefix else (*sorted(first), symbol)
 
 
 _BLOCK_START, _ONE_STRAY, _MIXED = -1, STRAY, 3
@@ -205,7 +223,7 @@ def _panels(drawn: int, first: Prefix, counts: Counts, stopped: bool, agents: in
 
 
 def _compositions(total: int) -> Iterator[tuple[Counts, int]]:
-    """Counts (right, misconception, stray) of ``total`` independent answers, with their number of sequences."""
+    """Yield counts (right, misconception, stray) of ``total`` independent answers, with their number of sequences."""
     for right in range(total + 1):
         for misc in range(total - right + 1):
             yield (right, misc, total - right - misc), math.comb(total, right) * math.comb(total - right, misc)
@@ -223,7 +241,7 @@ def _mixed_state(agents: int, fresh: Counts, kind: int, fixed: int) -> int:
 def _fresh_only(agents: int) -> Iterator[tuple[_Key, Fraction]]:
     """No chains: the candidate is the plurality of the first answers."""
     for counts, ways in _compositions(agents):
-        top, tied = _candidates(counts)
+        _, tied = _candidates(counts)
         total = sum(number for _, number in tied)
         for kind, number in tied:
             mark = _MARKS.get(kind, 1)

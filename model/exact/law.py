@@ -1,15 +1,16 @@
 r"""The exact law of an outcome, by enumeration and quadrature: no sampling error.
 
-For each tier let :math:`v_0` be the probabilities of (opening, tier, hit) summed over openings and over the question's law (Gauss-Jacobi, exact because
-everything is a polynomial in p and in w), on the states of the panel. Rounds are
+For each tier let :math:`v_0` be the probabilities of (opening, tier, hit) summed over openings and over the question's law
+(Gauss-Jacobi, exact because everything is a polynomial in p and in w), on the states of the panel. Rounds are
 
 .. math:: v_r = v_{r-1} P, \qquad \text{split by the earlier dominant count } k' \text{ to apply the stop table } [k', k],
 
-and what stops in round r is read off by the decision's P(right | state). With iota = 0 and no fresh weight P does not depend on (p, w) and the question's
-law is summed out first; otherwise each node has its own P.
+and what stops in round r is read off by the decision's P(right | state). With iota = 0 and no fresh weight P does not depend on (p, w)
+and the question's law is summed out first; otherwise each node has its own P.
 
-All that does not depend on the stopping rule (openings, tiers, transition matrices, decisions) is made once and kept by an :class:`ExactLaw`; a rule acts only
-through its tables of booleans, so rules with equal tables have the same law, bit for bit, and are evaluated once.
+All that does not depend on the stopping rule (openings, tiers, transition matrices, decisions) is made once and kept by an
+:class:`ExactLaw`; a rule acts only through its tables of booleans, so rules with equal tables have the same law, bit for bit, and are
+evaluated once.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ _TOKEN_BUDGET = REASONS.index(StopReason.TOKEN_BUDGET)
 
 _BLOCK = 2_000_000
 """Entries of a table over questions that are held at once."""
+_KEPT_BYTES = 2**28
+"""Memory for the transition matrices of one tier, by node of the question's law; what does not fit is made anew for every rule."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +94,8 @@ class ExactLaw:
 
     Notes
     -----
-    ``masses(round_stop=...)`` evaluates another stopping rule on what is already prepared; ``evaluations`` counts how many distinct rules were
-    worked out.
+    ``masses(round_stop=...)`` evaluates another stopping rule on what is already prepared; ``evaluations`` counts how many distinct
+    rules were worked out.
     """
 
     def __init__(self, protocol: Protocol, population: Population) -> None:
@@ -102,7 +105,7 @@ class ExactLaw:
         self.evaluations = 0
         self._known: dict[tuple[object, ...], Floats] = {}
 
-    # -- everything that does not depend on the stopping rule -------------------------------------------------------------------------------
+    # -- everything that does not depend on the stopping rule
 
     @cached_property
     def _moves_with_question(self) -> bool:
@@ -163,10 +166,17 @@ class ExactLaw:
     def _move_matrices(self, space: Panel) -> Callable[[int, bool], tuple[Floats, Floats]]:
         rule = self.population.response
         p, w, _ = self._nodes
+        kept: dict[tuple[int, bool], tuple[Floats, Floats]] = {}
 
         def moves(node: int, focused: bool) -> tuple[Floats, Floats]:
+            key = (node if self._moves_with_question else 0, focused and self._with_hits)
+            if key in kept:
+                return kept[key]
             question = (float(p[node]), float(w[node])) if self._moves_with_question else (0.0, 0.0)
-            return transition(space.agents, rule, *question, focused and self._with_hits)
+            found = transition(space.agents, rule, *question, key[1])
+            if (len(kept) + 1) * (found[0].nbytes + found[1].nbytes) <= _KEPT_BYTES:
+                kept[key] = found
+            return found
 
         return moves
 
@@ -219,10 +229,10 @@ class ExactLaw:
             found.append((plain, weighted))
         return found
 
-    # -- one stopping rule -------------------------------------------------------------------------------------------------------------------
+    # -- one stopping rule
 
     def signature(self, rule: RoundStop) -> tuple[object, ...]:
-        """What a rule amounts to on this protocol's tiers; equal signatures have the same law."""
+        """Return what a rule amounts to on this protocol's tiers; equal signatures have the same law."""
         if not isinstance(rule, StableConsensus):
             probe = replace(self.protocol, round_stop=rule)
             return ("limit", *(last_round(probe, self.population, tier) for tier in self.protocol.tiers))
@@ -307,7 +317,7 @@ class ExactLaw:
         space = start.panel
         plain, weighted = self.decisions[t]
         limit, by_budget = last_round(replace(protocol, round_stop=rule), self.population, start.tier)
-        alive = np.bincount(start.openings.state[rows], mass, len(space))
+        alive = np.asarray(np.bincount(start.openings.state[rows], mass, len(space)), dtype=float)
         for r in range(1 if protocol.inherits else 2, limit + 1):
             reached = alive @ moves[0]
             if isinstance(rule, StableConsensus):
@@ -373,9 +383,10 @@ def _add_votes(masses: Floats, protocol: Protocol, population: Population) -> No
     for part in np.array_split(np.arange(len(opening.kind)), len(opening.kind) * len(p) // _BLOCK + 1):
         sub = Openings(*(getattr(opening, f)[part] for f in Openings.__dataclass_fields__))
         probability[part] = sub.probabilities(p, w) @ weight
-    right = (opening.kind == RIGHT).astype(int)
+    right = (opening.kind == RIGHT).astype(np.int64)
     reason = np.where(opening.stopped, _SAMPLING_STOP, _SAMPLE_LIMIT)
-    np.add.at(masses, (opening.chains, 0, 0, reason, right, right), probability)
+    none = np.zeros_like(right)
+    np.add.at(masses, (opening.chains, none, none, reason, right, right), probability)
 
 
 def vote_accuracy(population: Population, n: int) -> float:
@@ -386,15 +397,19 @@ def vote_accuracy(population: Population, n: int) -> float:
     With i right answers, i >= 2, the right answer wins against j ~ Binomial(n - i, w) answers on the misconception with probability
     P(j < i) + P(j = i) / 2; strays never outvote two. With i = 1 it wins a draw among n if no answer occurs twice.
     """
-    p, w, weight = question_law(population.difficulty, population.misconception, n)
     i = np.arange(n + 1)
-    shares, where = np.unique(w, return_inverse=True)
-    wins = np.array([_wins(n, i, share) for share in shares])
+    p, weight = population.difficulty.nodes(n)
+    if population.misconception is None:
+        _, shares, _ = question_law(population.difficulty, None, n)
+        wins = np.array([_wins(n, i, w) for w in shares])
+    else:
+        shares, share_weight = population.misconception.nodes(n)
+        wins = np.broadcast_to(share_weight @ np.array([_wins(n, i, w) for w in shares]), (len(p), n + 1))
     log_choose = np.log(choose(n, i)) if n < 1000 else _log_choose(n)
     total = 0.0
-    for part in np.array_split(np.arange(len(p)), max(1, len(p) * n // 2_000_000)):
+    for part in np.array_split(np.arange(len(p)), len(p) * n // _BLOCK + 1):
         pmf = np.exp(log_choose[None, :] + xlogy(i[None, :], p[part, None]) + xlog1py((n - i)[None, :], -p[part, None]))
-        total += float(weight[part] @ (pmf * wins[where[part]]).sum(axis=1))
+        total += float(weight[part] @ (pmf * wins[part]).sum(axis=1))
     return min(max(total, 0.0), 1.0)
 
 

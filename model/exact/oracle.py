@@ -132,7 +132,7 @@ class OracleRouter:
 
 def _powers(x: Floats, top: int) -> Floats:
     """Powers 0 to ``top`` of x by one product after the other; shape (top + 1, ...)."""
-    return np.cumprod(np.stack([np.ones_like(x), *[x] * top]), axis=0)
+    return np.asarray(np.cumprod(np.stack([np.ones_like(x), *[x] * top]), axis=0), dtype=float)
 
 
 def _switches(choose: Callable[[Floats], Sequence[object]], points: int) -> list[float]:

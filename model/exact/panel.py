@@ -1,17 +1,19 @@
 r"""The states of a panel of N agents and how one round moves between them.
 
-Given the question's (p, w) a state is (number right, number on the misconception, partition of the strays, the candidate's mark). The mark says
-where the candidate's answer is: with the right answers, with the misconception, or on a stray cluster of size s >= 0 (0: nobody holds it any
-more; a stray that is gone never returns). Labels of strays do not matter, so N = 6 has 321 states (75 without the mark) and N = 7 has 531.
+Given the question's (p, w) a state is (number right, number on the misconception, partition of the strays, the candidate's mark). The
+mark says where the candidate's answer is: with the right answers, with the misconception, or on a stray cluster of size s >= 0 (0:
+nobody holds it any more; a stray that is gone never returns). Labels of strays do not matter, so N = 6 has 321 states (75 without the
+mark) and N = 7 has 531.
 
-One round: all agents answer at once, independently given the state. Agents of one cluster are alike, so the new counts are a sum of independent
-categorical choices. They are built up agent by agent on the lattice of count vectors over the targets (right, misconception, fresh stray, the
-stray clusters): with :math:`F_t(c)` the probability of counts c after t agents and :math:`P_o(a)` the move of an agent of cluster o,
+One round: all agents answer at once, independently given the state. Agents of one cluster are alike, so the new counts are a sum of
+independent categorical choices. They are built up agent by agent on the lattice of count vectors over the targets (right,
+misconception, fresh stray, the stray clusters): with :math:`F_t(c)` the probability of counts c after t agents and :math:`P_o(a)` the
+move of an agent of cluster o,
 
 .. math:: F_{t+1}(c + e_a) \mathrel{+}= F_t(c) P_{o(t)}(a).
 
-Each agent that chose "fresh stray" becomes a singleton. Which state a count vector is does not depend on any parameter, so those tables are made
-once for each N and kept.
+Each agent that chose "fresh stray" becomes a singleton. Which state a count vector is does not depend on any parameter, so those tables
+are made once for each N and kept.
 """
 
 from __future__ import annotations
@@ -122,7 +124,7 @@ class Panel:
         self._groups = tuple(self._group(k) for k in range(agents + 1))
 
     def __len__(self) -> int:
-        """Number of states."""
+        """Return the number of states."""
         return len(self.states)
 
     @property
@@ -233,7 +235,7 @@ def _same_leader(sizes: Ints, counts: Ints) -> npt.NDArray[np.bool_]:
     before_leader, before_single = single_leader(sizes)
     after_leader, after_single = single_leader(after)
     after_single &= (after_leader != _FRESH) & ~(several_fresh & (after.max(axis=1) == 1))
-    return (before_leader[:, None] == after_leader[None, :]) & before_single[:, None] & after_single[None, :]
+    return np.asarray((before_leader[:, None] == after_leader[None, :]) & before_single[:, None] & after_single[None, :])
 
 
 def move_probabilities(sizes: Ints, rule: ResponseRule, agents: int, p: float, w: float, focused: bool) -> Floats:
@@ -253,7 +255,7 @@ def move_probabilities(sizes: Ints, rule: ResponseRule, agents: int, p: float, w
     ndarray, shape (S, A, A)
         Entry [s, o, a]; rows of empty clusters are meaningless.
     """
-    count, targets = sizes.shape
+    targets = sizes.shape[1]
     table = rule.weights(agents, focused)
     own = np.eye(targets, dtype=np.int64)
     peers = np.clip(sizes[:, None, :] - own[None, :, :], 0, agents - 1)

@@ -1,18 +1,18 @@
 r"""The law of the tier, and of whether the target hits the faulty step, given the chains.
 
-The score of a step is s = weight_h h + weight_d d, with distribution function :math:`G_0` on clean and :math:`G_1` on faulty steps; the risk is
-:math:`U = \max_k s(k) + weight_q q`. With x the bound less the constant part,
+The score of a step is s = weight_h h + weight_d d, with distribution function :math:`G_0` on clean and :math:`G_1` on faulty steps; the
+risk is :math:`U = \max_k s(k) + weight_q q`. With x the bound less the constant part,
 
 .. math:: P(U < x) = G_0(x)^K \text{ (no fault shows)}, \qquad P(U < x) = G_1(x) G_0(x)^{K-1} \text{ (a fault shows)},
 
 and the riskiest step is the faulty one, with U below x, with probability :math:`H(x) = \int^x G_0^{K-1} dG_1`. Where no fault shows, the
 faulty step is any of the K alike: 1/K. A uniform target hits with probability 1/K.
 
-H is summed over cells in each of which :math:`G_0` is taken to be linear in :math:`G_1`. Their edges crowd doubly exponentially to the kinks of
-both; what remains is an expansion in even powers of the spacing, of which Romberg's scheme removes the first two terms.
+H is summed over cells in each of which :math:`G_0` is taken to be linear in :math:`G_1`. Their edges crowd doubly exponentially to the
+kinks of both; what remains is an expansion in even powers of the spacing, of which Romberg's scheme removes the first two terms.
 
-G is the law of a weighted sum of two independent Beta variables (white box), :math:`G(x) = \int_0^1 F_h((x - B Q_d(v)) / A)\,dv` by tanh-sinh quadrature
-between its two kinks, or a finite mixture of Beta laws (black box), or a law of atoms.
+G is the law of a weighted sum of two independent Beta variables (white box), :math:`G(x) = \int_0^1 F_h((x - B Q_d(v)) / A)\,dv` by
+tanh-sinh quadrature between its two kinks, or a finite mixture of Beta laws (black box), or a law of atoms.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc
 
-from ..scheduling import UncertaintyGate
 from ..quadrature import beta_quantile, tanh_sinh
+from ..scheduling import UncertaintyGate
 from ..signals import Signals, variant_entropy
 from .chains import MISCONCEPTION, RIGHT
 

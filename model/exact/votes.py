@@ -2,8 +2,8 @@ r"""P(the decision is right) in each state of a panel.
 
 Plurality: the right cluster wins if it is the single largest; in a tie the candidate's cluster wins if it is tied, else a fair draw.
 
-Weighted vote: cluster c of size n has :math:`S_c`, the sum of n independent confidences; the sums of different clusters are independent. The right
-cluster wins with
+Weighted vote: cluster c of size n has :math:`S_c`, the sum of n independent confidences; the sums of different clusters are
+independent. The right cluster wins with
 
 .. math:: \sum_v P(S_R = v) \cdot E\Bigl[\frac{1}{1 + T_v};\ \text{no } S_c > v,\ \text{candidate not tied}\Bigr],
 
