@@ -102,6 +102,9 @@ class Protocol:
             expected = len(self.gate.bounds) + 1
         if isinstance(self.gate, OracleGate):
             expected = max(len(self.tiers), 1)
+        names = [tier.name for tier in self.tiers]
+        if len(set(names)) < len(names) or "none" in names:
+            raise ParameterError("tiers", names, 'different names, none of them "none"', "Results are listed by tier.")
         if len(self.tiers) != expected:
             raise ParameterError("tiers", len(self.tiers), f"{expected} for this gate")
         if self.gate is not None and not self.chains:
@@ -135,9 +138,8 @@ class Protocol:
                 data["tiers"] = [vars(tier) for tier in value]
             elif f.name in _KINDS:
                 if value is not None:
-                    kind = next(
-                        (k for k, cls in _KINDS[f.name].items() if cls is type(value)), type(value).__name__
-                    )  # a rule of the caller's own
+                    own = type(value).__name__  # a rule that is not ours goes by its class
+                    kind = next((k for k, cls in _KINDS[f.name].items() if cls is type(value)), own)
                     data[f.name] = {"kind": kind, **vars(value)}
             else:
                 data[f.name] = value
@@ -156,6 +158,8 @@ class Protocol:
         values = dict(data)
         try:
             if "tiers" in values:
+                if not isinstance(values["tiers"], (list, tuple)):
+                    raise ParameterError("tiers", values["tiers"], "a list of tables with name, agents and rounds")
                 values["tiers"] = tuple(build(Tier, tier, "tiers", where) for tier in values["tiers"])
             for field, kinds in _KINDS.items():
                 if field in values and values[field] is not None:
@@ -173,7 +177,7 @@ _KINDS: dict[str, dict[str, type]] = {
 
 
 def _read_kind(table: object, kinds: Mapping[str, type], field: str, where: str) -> object:
-    if not isinstance(table, Mapping) or table.get("kind") not in kinds:
+    if not isinstance(table, Mapping) or table.get("kind") not in list(kinds):
         raise FileFormatError(where, f"[{field}] needs kind = one of {', '.join(kinds)}.")
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items() if key != "kind"}
     return build(kinds[table["kind"]], values, field, where)
