@@ -109,7 +109,7 @@ def fit_mtbench(reported: Mapping[str, float]) -> tuple[JudgingPopulation, dict[
             stopped_by(timing, population, 2) - reported["stopped_by_2"],
         ]
 
-    first = least_squares(judge_misses, [6.5, 0.1, 0.35], diff_step=1e-4, xtol=1e-10)
+    first = least_squares(judge_misses, [6.5, 0.1, 0.35], diff_step=[1e-4] * 3, xtol=1e-10)
     values = judge_of(first.x)
 
     def jury_of(y: Floats) -> dict[str, float]:
@@ -128,7 +128,7 @@ def fit_mtbench(reported: Mapping[str, float]) -> tuple[JudgingPopulation, dict[
             full.mean("swap_consistency").mean - reported["swap_jury"],
         ]
 
-    second = least_squares(jury_misses, [0.0, *logit([0.3, 0.02, 0.2])], diff_step=1e-4, xtol=1e-10)
+    second = least_squares(jury_misses, [0.0, *logit([0.3, 0.02, 0.2])], diff_step=[1e-4] * 4, xtol=1e-10)
     names = ("single", "swap_single", "stopped_by_2", "more", "jury_gain", "personas_gain", "swap_jury")
     misses = dict(zip(names, (float(x) for x in [*first.fun, *second.fun]), strict=True))
     return _population(jury_of(second.x)), misses

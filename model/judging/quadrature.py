@@ -119,6 +119,6 @@ def normal_nodes(sd: float, width: float) -> tuple[Floats, Floats]:
             return np.asarray(sd * node), np.asarray(weight / weight.sum())
     step = 0.7 / ratio
     half = math.ceil(7.5 / step)
-    node = np.arange(-half, half + 1) * step
-    weight = np.exp(-(node**2) / 2)
-    return np.asarray(sd * node, dtype=np.float64), np.asarray(weight / weight.sum())
+    places = np.arange(-half, half + 1) * step
+    density = np.exp(-(places**2) / 2)
+    return np.asarray(sd * places, dtype=np.float64), np.asarray(density / density.sum())
