@@ -24,7 +24,7 @@ from ..model import (
     population_names,
 )
 from ..model.exact import ExactLaw
-from .bound import History, HistoryTree, consensus_rule, history_tree, regret
+from .bound import Frontier, History, HistoryTree, consensus_rule, history_tree, regret
 from .claim import Assumption, Check, Claim, Integers, Reals, at_most, equal, near, shows
 
 if TYPE_CHECKING:
@@ -124,6 +124,16 @@ def _exact_histories() -> dict[tuple[object, ...], tuple[Fraction, Fraction, Fra
     return {key: value for key, value in table.items() if value[0] > 0}
 
 
+def _exact_rules(histories: dict[tuple[object, ...], tuple[Fraction, Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+    """Debate calls and P(right) of every rule."""
+    rules = []
+    for stops in product((False, True), repeat=len(histories)):
+        calls = sum((mass * (6 if stop else 9) for stop, (mass, _, _) in zip(stops, histories.values(), strict=True)), Fraction(0))
+        right = sum((now if stop else later for stop, (_, now, later) in zip(stops, histories.values(), strict=True)), Fraction(0))
+        rules.append((calls, right))
+    return rules
+
+
 def _small_population() -> Population:
     """Return the same case for the tree."""
     difficulty = MixtureDifficulty((0.25, 0.75), (0.5, 0.5))
@@ -135,23 +145,47 @@ def _small_population() -> Population:
 def _u14_derive() -> Iterator[Check]:
     histories = _exact_histories()
     yield equal("probabilities of the histories sum to", sum(mass for mass, _, _ in histories.values()), Fraction(1))
-    rules = []
-    for stops in product((False, True), repeat=len(histories)):
-        calls = sum((mass * (6 if stop else 9) for stop, (mass, _, _) in zip(stops, histories.values(), strict=True)), Fraction(0))
-        right = sum((now if stop else later for stop, (_, now, later) in zip(stops, histories.values(), strict=True)), Fraction(0))
-        rules.append((calls, right))
+    rules = _exact_rules(histories)
     for price in (Fraction(0), Fraction(1, 200), Fraction(1, 100), Fraction(1, 30)):
         best = max(right - price * calls for calls, right in rules)
         backward = sum((max(now - price * 6 * mass, later - price * 9 * mass) for mass, now, later in histories.values()), Fraction(0))
         yield equal(f"price {price} a call: best of all {len(rules)} rules against backward induction", best, backward)
-    frontier = _tree(3, 3, _small_population(), chains=0).frontier()
-    for price in (Fraction(0), Fraction(1, 100), Fraction(1, 30)):
-        best = max(right - price * calls for calls, right in rules)
-        on_frontier = max(a - float(price) * c for c, a in zip(frontier.calls, frontier.accuracy, strict=True))
-        yield near(f"price {price}: the frontier of the tree against all rules in fractions", on_frontier, float(best), 1e-12)
+
+
+def _support(frontier: Frontier, price: float) -> float:
+    """Largest P(right) - price * debate calls on a frontier."""
+    return float(np.max(frontier.accuracy - price * frontier.calls))
+
+
+def _value_by_induction(tree: HistoryTree, price: float) -> float:
+    """P(right) - price * debate calls of the rule that backward induction at that price chooses."""
+    declared = tree.optimum(price)
+    calls, accuracy = tree.evaluate(lambda node: float(declared[id(node)]))
+    return accuracy - price * calls
 
 
 def _u14_witness() -> Iterator[Check]:
+    rules = _exact_rules(_exact_histories())
+    frontier = _tree(3, 3, _small_population(), chains=0).frontier()
+    for price in (Fraction(0), Fraction(1, 100), Fraction(1, 30)):
+        of_all = max(right - price * calls for calls, right in rules)
+        yield near(
+            f"price {price}: the frontier of the tree against all rules in fractions",
+            _support(frontier, float(price)),
+            float(of_all),
+            1e-12,
+        )
+    small = _tree(3, 4, _population("math-gpt35", 0.55))
+    frontier = small.frontier()
+    for cost in (1e-5, 0.002, 0.006, 0.02):
+        yield near(
+            f"price {cost:g} a call: frontier against backward induction, three agents, four rounds",
+            _support(frontier, cost),
+            _value_by_induction(small, cost),
+            1e-12,
+        )
+    slopes = np.diff(frontier.accuracy) / np.diff(frontier.calls)
+    yield at_most("the frontier is concave: largest rise of its slope", float(np.diff(slopes).max()), 1e-9)
     for vote, same_leader in (("plurality", False), ("weighted_after_stability", True)):
         population, rule = _population("math-gpt35", 0.55), StableConsensus(tau_c="2/3", epsilon="1/3", same_leader=same_leader)
         tree = _tree(6, 3, population, vote=vote)

@@ -44,6 +44,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 MOST_HISTORIES = 200_000
+_ROUNDING = 1e-12
+"""P(right) per debate call below which a gain is rounding error."""
 
 Panel = tuple[tuple[int, ...], int]
 """What a rule sees of a panel: cluster sizes descending, and the size of the candidate's cluster."""
@@ -161,7 +163,7 @@ def _hull_with_stop(stop: float, going_on: Chain) -> Chain:
     vertex_right = right + np.concatenate([[0.0], np.cumsum(d_right)])
     slopes = (vertex_right - stop) / vertex_calls
     best = int(np.argmax(slopes))
-    if slopes[best] <= 0:
+    if slopes[best] <= _ROUNDING:
         return 0.0, stop, np.zeros(0), np.zeros(0)
     edge_calls = np.concatenate([[vertex_calls[best]], d_calls[best:]])
     return 0.0, stop, edge_calls, np.concatenate([[vertex_right[best] - stop], d_right[best:]])

@@ -230,6 +230,8 @@ def _j2_derive() -> Iterator[Check]:
 
 def _j2_witness() -> Iterator[Check]:
     yield shows("four jurors at .7: P(tie)", float(_tie(4, Fraction(7, 10))), "0.2646")
+    tossed = float(_jury_accuracy(4, Fraction(7, 10), _GOOD, "coin"))
+    yield near("four jurors and a coin, from the binomial law", tossed, float(binom.sf(2, 4, 0.7) + binom.pmf(2, 4, 0.7) / 2), 1e-12)
     yield near("the same from the binomial law", float(binom.pmf(2, 4, 0.7)), float(_tie(4, Fraction(7, 10))), 1e-12)
     yield shows(
         "a judge right .3 on ties and .8 elsewhere is right overall", float(_judge_accuracy(4, Fraction(7, 10), _BAD_ON_TIES)), "0.668"

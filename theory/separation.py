@@ -79,6 +79,10 @@ def _k1_derive() -> Iterator[Check]:
         "density of the maximum times x integrates to that", sympy.diff(a * k * x ** (a * k + 1) / (a * k + 1), x) / x ** (a * k), a * k
     )
     yield from _k1_conclusion(copies=False)
+    copied = _mean_aggregate(_BETTER, 3, max, copies=True) - _mean_aggregate(_WORSE, 3, max, copies=True)
+    yield equal(
+        "three copies of one advocate separate like one", copied, _mean_aggregate(_BETTER, 1, max) - _mean_aggregate(_WORSE, 1, max)
+    )
 
 
 def _difference_of_powers(better: Law, worse: Law, k: int, x: Floats) -> Floats:

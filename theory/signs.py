@@ -144,6 +144,12 @@ def _c9_witness() -> Iterator[Check]:
     by_enumeration = _two_equal_by_enumeration(0.7, 0.0, 400)
     yield near("two equal signs by enumeration: P(right)", by_enumeration[1], two_equal_signs(0.7)[1], 1e-12)
     yield near("two equal signs by enumeration: E[T]", by_enumeration[0], two_equal_signs(0.7)[0], 1e-12)
+    capped = _two_equal_by_enumeration(0.7, 0.0, 3)
+    yield near("capped at three rounds it is the curtailed best of three: P(right)", capped[1], curtailed_majority_of_three(0.7)[1], 1e-12)
+    yield near("and E[T]", capped[0], curtailed_majority_of_three(0.7)[0], 1e-12)
+    copied = _two_equal_by_enumeration(0.7, 1.0, 50)
+    yield near("signs that always copy the first: P(right)", copied[1], 0.7, 1e-12)
+    yield near("signs that always copy the first: E[T]", copied[0], 2.0, 1e-12)
     for p in (0.6, 0.8):
         for price in (0.02, 0.05):
             yield near(
