@@ -8,6 +8,7 @@ never looked at again.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -91,70 +92,83 @@ def campaign(
     Summary
         Errors that concern one question, or that end the run, stand in it.
     """
-    summary = Summary()
-    waiting = dict(enumerate(questions))
-    seen: set[str] = set()
-    running: dict[Future[Finished], int] = {}
     with ThreadPoolExecutor(client.endpoint.concurrency, thread_name_prefix="question") as pool:
+        loop = _Loop(work, questions, ledger, client, advance, pool)
         try:
-            while waiting or running:
-                seen = _drop_finished(waiting, seen, ledger, client, advance)
-                _start(waiting, running, pool, work, ledger, client, summary)
-                if not running:
-                    if summary.stopped or not waiting:
-                        break
-                    time.sleep(_POLL_SECONDS)  # all that is left is in the hands of other processes
-                    continue
-                done, _ = wait(running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
-                for future in done:
-                    index = running.pop(future)
-                    _end(future, index, questions[index], ledger, client, summary)
+            loop.run()
         except BaseException:
             client.cancel()
             raise
-    summary.done = len(ledger.finished(client.run_id))
-    return summary
+    return loop.summary
 
 
-def _drop_finished(waiting: dict[int, Any], seen: set[str], ledger: Ledger, client: Client, advance: Callable[[int], None]) -> set[str]:
-    finished = ledger.finished(client.run_id)
-    for index in [index for index, question in waiting.items() if question.question_id in finished]:
-        del waiting[index]
-    advance(len(finished - seen))
-    return finished
+class _Loop:
+    """State of a campaign: what is to do, what others may be doing, what runs here."""
 
+    def __init__(
+        self,
+        work: Callable[[Any, int], Finished],
+        questions: Sequence[Question] | Sequence[Item],
+        ledger: Ledger,
+        client: Client,
+        advance: Callable[[int], None],
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self.work, self.questions, self.ledger, self.client, self.advance, self.pool = work, questions, ledger, client, advance, pool
+        self.summary = Summary()
+        self._to_do: deque[int] = deque(range(len(questions)))
+        self._elsewhere: list[int] = []
+        self._running: dict[Future[Finished], int] = {}
+        self._finished: set[str] = set()
+        self._last_row = 0
 
-def _start(
-    waiting: dict[int, Any],
-    running: dict[Future[Finished], int],
-    pool: ThreadPoolExecutor,
-    work: Callable[[Any, int], Finished],
-    ledger: Ledger,
-    client: Client,
-    summary: Summary,
-) -> None:
-    for index in list(waiting):
-        if summary.stopped or len(running) >= client.endpoint.concurrency:
-            return
-        question = waiting[index]
-        if not ledger.claim(client.run_id, index):
-            continue
-        if question.question_id in ledger.finished(client.run_id):  # done by another process since we looked
-            ledger.release(client.run_id, index)
-            continue
-        del waiting[index]
-        running[pool.submit(work, question, index)] = index
+    def run(self) -> None:
+        """Work until every question is done, or has failed here, or something ends the run."""
+        while True:
+            self._look()
+            self._start()
+            if self._running:
+                done, _ = wait(self._running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+                for future in done:
+                    self._end(future, self._running.pop(future))
+            elif self.summary.stopped or not (self._to_do or self._elsewhere):
+                break
+            elif not self._to_do:
+                time.sleep(_POLL_SECONDS)  # all that is left is in the hands of other processes
+                self._to_do.extend(self._elsewhere)
+                self._elsewhere.clear()
+        self._look()
+        self.summary.done = len(self._finished)
 
+    def _look(self) -> None:
+        """Take note of outcomes, whichever process wrote them."""
+        fresh, self._last_row = self.ledger.finished_since(self.client.run_id, self._last_row)
+        self._finished.update(fresh)
+        self.advance(len(fresh))
 
-def _end(future: Future[Finished], index: int, question: Any, ledger: Ledger, client: Client, summary: Summary) -> None:
-    try:
-        finished = future.result()
-        ledger.finish(client.run_id, question.question_id, finished.answer, finished.correct, finished.audit)
-        summary.here += 1
-    except CallFailedError as error:
-        summary.failed[question.question_id] = str(error)
-    except AdjournError as error:
-        client.cancel()
-        summary.stopped = summary.stopped or error
-    finally:
-        ledger.release(client.run_id, index)
+    def _start(self) -> None:
+        while self._to_do and not self.summary.stopped and len(self._running) < self.client.endpoint.concurrency:
+            index = self._to_do.popleft()
+            question = self.questions[index]
+            if question.question_id in self._finished:
+                continue
+            if not self.ledger.claim(self.client.run_id, index):
+                self._elsewhere.append(index)
+            elif self.ledger.is_finished(self.client.run_id, question.question_id):  # by another process, since we looked
+                self.ledger.release(self.client.run_id, index)
+            else:
+                self._running[self.pool.submit(self.work, question, index)] = index
+
+    def _end(self, future: Future[Finished], index: int) -> None:
+        question_id = self.questions[index].question_id
+        try:
+            finished = future.result()
+            self.ledger.finish(self.client.run_id, question_id, finished.answer, finished.correct, finished.audit)
+            self.summary.here += 1
+        except CallFailedError as error:
+            self.summary.failed[question_id] = str(error)
+        except AdjournError as error:
+            self.client.cancel()
+            self.summary.stopped = self.summary.stopped or error
+        finally:
+            self.ledger.release(self.client.run_id, index)

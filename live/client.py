@@ -58,6 +58,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 _LONGEST_RETRY_AFTER = 300.0
 _RETRIED = frozenset({408, 409, 425, 429})
 _FATAL = frozenset({401, 402, 403, 404})
+_REFUSED_CALLS = frozenset({400, 413, 422})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +208,7 @@ class Client:
         self._stop = threading.Event()
         self._first = threading.Lock()
         self._met = ledger.has_usage(run_id)
+        self._strikes = 0
         self._held_until = 0.0
         self._fatal: AdjournError | None = None
 
@@ -268,7 +270,7 @@ class Client:
         return self._attempts(call)
 
     def _attempts(self, call: Call) -> Message:
-        problem = ""
+        parsed = Parsed()
         for number in range(self.endpoint.attempts):
             self._pause(number)
             parsed = self._attempt(call)
@@ -276,7 +278,7 @@ class Client:
                 if parsed.overrun:
                     raise self._end(EndpointError(f"the endpoint bills more than was asked for ({parsed.overrun}); nothing more is sent."))
                 return parsed.message
-            problem = parsed.problem
+            problem = self._without_key(parsed.problem)
             if parsed.retry_after is not None:
                 self._hold(parsed.retry_after, problem)
             if parsed.status in _FATAL or (parsed.no_usage and not self._met):
@@ -284,9 +286,14 @@ class Client:
             if not parsed.retry:
                 break
         error = f"call {call.key} got no usable answer ({problem})."
-        if not self._met:
+        if not self._met and not self._may_be_the_call(parsed.status):
             raise self._end(EndpointError(f"{error} The endpoint has never answered in this run; nothing more is sent."))
         raise CallFailedError(f"{error} --resume asks it again.")
+
+    def _may_be_the_call(self, status: int | None) -> bool:
+        """Whether a failure before the endpoint ever answered may be the fault of one call (too long a prompt): twice, at most."""
+        self._strikes += status in _REFUSED_CALLS
+        return status in _REFUSED_CALLS and self._strikes <= 2
 
     def _end(self, error: AdjournError) -> AdjournError:
         """Remember what ended the run, so that waiting calls do not try on their own."""

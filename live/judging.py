@@ -27,7 +27,7 @@ from .ledger import Message
 from .questions import LONGEST_QUESTION, Item
 from .text import one_line
 
-__all__ = ["LiveJudgingSource", "RecordedJudgingSource", "judge_work_on"]
+__all__ = ["LiveJudgingSource", "judge_work_on"]
 
 T = TypeVar("T")
 
@@ -263,42 +263,6 @@ class LiveJudgingSource:
             "rounds": [{"a": r.arguments[0], "b": r.arguments[1], "judge": r.judge} for r in self._rounds],
             "comments": self._comments,
         }
-
-
-class RecordedJudgingSource:
-    """Gaps and votes on one item from its audit trail.
-
-    Parameters
-    ----------
-    audit : mapping
-        The trail.
-    """
-
-    swapped = False
-
-    def __init__(self, audit: Mapping[str, Any]) -> None:
-        self._audit = audit
-
-    def label(self) -> int:
-        """Give the recorded human label."""
-        return LABELS.index(self._audit["label"] or "tie")
-
-    def gap(self, judge: int, call: int, a_first: bool, previous: float) -> float:
-        """Give a recorded gap."""
-        value = self._audit["gaps"][f"{judge}/{call}"]
-        return math.nan if value is None else float(value)
-
-    def opinion(self, agent: int, turn: int, a_first: bool) -> float:
-        """Give a recorded gap of a discussion."""
-        return self.gap(agent, turn, a_first, 0.0)
-
-    def vote(self, juror: int, arguments: int, a_first: bool) -> int:
-        """Give a recorded vote."""
-        return int(self._audit["votes"][str(juror)])
-
-    def fair(self, purpose: Purpose, slot: int) -> float:
-        """Give a recorded fair draw."""
-        return float(self._audit["fair"][f"{purpose.name}/{slot}"])
 
 
 def judge_work_on(protocol: JudgingProtocol, population: JudgingPopulation, client: Client, seed: int) -> Callable[[Item, int], Finished]:

@@ -444,9 +444,14 @@ class Ledger:
         except sqlite3.DatabaseError as error:
             raise self._failure(error) from None
 
-    def finished(self, run_id: str) -> set[str]:
-        """Questions that have an outcome."""
-        return {row[0] for row in self._rows("SELECT question_id FROM outcomes WHERE run_id = ?", (run_id,))}
+    def finished_since(self, run_id: str, row: int) -> tuple[list[str], int]:
+        """Questions whose outcomes were written after a row (0: all), and the last row."""
+        rows = self._rows("SELECT rowid, question_id FROM outcomes WHERE rowid > ? AND run_id = ? ORDER BY rowid", (row, run_id))
+        return [question for _, question in rows], int(rows[-1][0]) if rows else row
+
+    def is_finished(self, run_id: str, question_id: str) -> bool:
+        """Whether a question has an outcome."""
+        return bool(self._rows("SELECT 1 FROM outcomes WHERE run_id = ? AND question_id = ?", (run_id, question_id)))
 
     def outcomes(self, run_id: str) -> list[dict[str, Any]]:
         """Outcomes of a run in the order in which they came."""

@@ -1,16 +1,18 @@
-"""Recorded answers behind the reference engine's answer source: the decision on them is the decision that was taken."""
+"""Recorded answers, scores and votes behind the engines' sources: the decision on them is the decision that was taken."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from ..model.deciding import Abstention
 from ..model.draws import Purpose
 from ..model.errors import InputError
+from ..model.judging.agreement import LABELS
 from ..model.protocol import Protocol
 
-__all__ = ["RecordedSource", "label_of"]
+__all__ = ["RecordedJudgingSource", "RecordedSource", "label_of"]
 
 
 def label_of(value: Any) -> Hashable:
@@ -74,3 +76,39 @@ class RecordedSource:
     def is_right(self, answer: Hashable) -> bool:
         """Whether the label is the right answer's."""
         return bool(self._gold) and answer == self._gold
+
+
+class RecordedJudgingSource:
+    """Gaps and votes on one item from its audit trail.
+
+    Parameters
+    ----------
+    audit : mapping
+        The trail.
+    """
+
+    swapped = False
+
+    def __init__(self, audit: Mapping[str, Any]) -> None:
+        self._audit = audit
+
+    def label(self) -> int:
+        """Give the recorded human label."""
+        return LABELS.index(self._audit["label"] or "tie")
+
+    def gap(self, judge: int, call: int, a_first: bool, previous: float) -> float:
+        """Give a recorded gap."""
+        value = self._audit["gaps"][f"{judge}/{call}"]
+        return math.nan if value is None else float(value)
+
+    def opinion(self, agent: int, turn: int, a_first: bool) -> float:
+        """Give a recorded gap of a discussion."""
+        return self.gap(agent, turn, a_first, 0.0)
+
+    def vote(self, juror: int, arguments: int, a_first: bool) -> int:
+        """Give a recorded vote."""
+        return int(self._audit["votes"][str(juror)])
+
+    def fair(self, purpose: Purpose, slot: int) -> float:
+        """Give a recorded fair draw."""
+        return float(self._audit["fair"][f"{purpose.name}/{slot}"])

@@ -1,11 +1,15 @@
 """Many questions, many faults, several processes: the cap holds, the sums agree, nothing that was answered is asked again."""
 
 import json
+import signal
+import subprocess
+import sys
+import threading
 
 import pytest
 from chatserver import Raw, completion, serve
 from faultproxy import proxied
-from hammer import choose, hammer
+from hammer import COMMAND, choose, hammer
 from scripted import questions, text_of
 
 from adjourn.live.ledger import Ledger
@@ -139,3 +143,37 @@ def test_the_judge_of_contradictions_spends_under_the_same_cap(tmp_path, prices,
     assert result.exit_code == 0
     assert roles["scorer"]["calls"] > 0
     assert roles["scorer"]["charged_usd"] == pytest.approx(roles["scorer"]["calls"] * 3.4e-6)
+
+
+def test_an_interrupted_run_keeps_what_was_answered_and_goes_on_when_resumed(tmp_path, prices, cli):
+    arrived, go_on = threading.Event(), threading.Event()
+
+    def script(request):
+        if len(server.asked) > 12:
+            arrived.set()
+            assert go_on.wait(60)
+        return answers(request)
+
+    ledger = tmp_path / "ledger.db"
+    with serve(script) as server:
+        common = [*arguments(tmp_path, prices, 6, timeout=60), "--ledger", str(ledger), "--base-url", server.url, "--cap-usd", "1"]
+        process = subprocess.Popen(
+            [sys.executable, "-c", COMMAND, "run", *common], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert arrived.wait(60)
+        process.send_signal(signal.SIGINT)
+        go_on.set()
+        _, errors = process.communicate(timeout=60)
+        sent = [asked.key for asked in server.asked]
+        with Ledger(ledger, read_only=True) as book:
+            assert book.check() == []
+            assert book.totals().dangling_attempts == 0
+            assert len(book._rows("SELECT 1 FROM messages")) == len(sent)
+        resumed = cli("run", *common, "--resume", "--json")
+        keys = [asked.key for asked in server.asked]
+    assert process.returncode == 3
+    assert "interrupted" in errors
+    assert "Traceback" not in errors
+    assert resumed.exit_code == 0
+    assert json.loads(resumed.stdout)["done"] == 6
+    assert len(keys) == len(set(keys))

@@ -392,3 +392,20 @@ def test_a_message_of_one_run_is_not_an_answer_of_another(client_of, ledger):
         client_of(server.url).ask(call())
     assert ledger.message(RUN, call().key) is not None
     assert ledger.message("fedcba9876543210", call().key) is None
+
+
+def test_a_first_call_that_is_too_long_does_not_end_the_run_but_three_do(client_of):
+    with serve(lambda asked: Raw(413, b"too long") if len(server.asked) != 2 else "4") as server:
+        client = client_of(server.url)
+        with pytest.raises(CallFailedError, match="too long"):
+            client.ask(call("a"))
+        assert client.ask(call("b")).text == "4"
+    with serve(lambda asked: Raw(400, b"unknown field logprobs")) as server:
+        client = client_of(server.url)
+        client._met = False
+        for key in ("c", "d"):
+            with pytest.raises(CallFailedError):
+                client.ask(call(key))
+        with pytest.raises(EndpointError, match="never answered"):
+            client.ask(call("e"))
+        assert len(server.asked) == 3

@@ -16,10 +16,11 @@ from adjourn.live.campaign import campaign
 from adjourn.live.client import Client, Endpoint
 from adjourn.live.export import log_text
 from adjourn.live.identity import enter, run_id_of
-from adjourn.live.judging import RecordedJudgingSource, judge_work_on
+from adjourn.live.judging import judge_work_on
 from adjourn.live.ledger import Ledger
 from adjourn.live.money import PICO
 from adjourn.live.questions import Item
+from adjourn.live.replay import RecordedJudgingSource
 from adjourn.model import Price
 from adjourn.model.judging import (
     Debate,

@@ -16,10 +16,16 @@ from adjourn.live.client import Call, Client, Endpoint
 from adjourn.live.errors import CallFailedError
 from adjourn.live.ledger import Ledger
 from adjourn.live.money import PICO, Rate
+from adjourn.live.replay import RecordedJudgingSource
 from adjourn.live.steps import entropy_bounds
 from adjourn.model import Price
+from adjourn.model.judging import apply_judging_settings, load_judging_population, load_judging_protocol, run_judging
+from adjourn.model.judging.agreement import VERDICTS
 
 PRICE = Price(localmodel.NAME, 0.10, 0.40)
+SAMRE, MTBENCH = apply_judging_settings(
+    load_judging_protocol("samre"), load_judging_population("mtbench-gpt4"), {"rounds": "2", "jurors": "1"}
+)
 QUESTIONS = [
     {"question_id": "sum", "question": "What is 17 + 25?", "gold": "42"},
     {"question_id": "eggs", "question": "A box holds 3 rows of 4 eggs. 2 eggs break. How many are whole?", "gold": "10"},
@@ -42,32 +48,43 @@ def write(path, rows):
     return path
 
 
-@pytest.fixture(scope="module")
-def uaad_run(endpoint, tmp_path_factory):
-    """The ledger and the report of UAAD on five questions, by the command line."""
-    folder = tmp_path_factory.mktemp("uaad")
+ITEMS = [
+    {"item_id": "sum", "question": "What is 2 + 2?", "answer_a": "4", "answer_b": "5", "label": "A"},
+    {"item_id": "prime", "question": "Name a prime number.", "answer_a": "9", "answer_b": "7", "label": "B"},
+    {"item_id": "big", "question": "Give a synonym of big.", "answer_a": "large", "answer_b": "small", "label": "A"},
+    {"item_id": "italy", "question": "What is the capital of Italy?", "answer_a": "Milan", "answer_b": "Rome", "label": "B"},
+    {"item_id": "hello", "question": "Say hello in French.", "answer_a": "Bonjour", "answer_b": "Salut", "label": "tie"},
+]
+
+
+def run(folder, endpoint, protocol, rows, *more):
+    """Run a protocol by the command line, in a process of its own; gives its report."""
     prices = folder / "prices.toml"
     prices.write_text(
         f'as_of = "2026-11-01"\nsource = "made up"\ncurrency = "USD"\n[models."{localmodel.NAME}"]\n'
         "prompt_usd_per_million = 0.10\ncompletion_usd_per_million = 0.40\n"
     )
-    arguments = ["run", "uaad", "--questions", write(folder / "questions.jsonl", QUESTIONS), "--cap-usd", 1, "--prices", prices]
-    arguments += [
-        "--ledger",
-        folder / "ledger.db",
-        "--base-url",
-        endpoint,
-        "--model",
-        localmodel.NAME,
-        "--max-tokens",
-        24,
-        "--send-seed",
-        "--json",
-    ]
+    arguments = ["run", protocol, "--questions", write(folder / "questions.jsonl", rows), "--cap-usd", 1, "--prices", prices]
+    arguments += ["--ledger", folder / "ledger.db", "--base-url", endpoint, "--model", localmodel.NAME, "--send-seed", "--json", *more]
     code = "import sys; from adjourn.experiments.cli import main; sys.exit(main())"
-    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def uaad_run(endpoint, tmp_path_factory):
+    """The ledger and the report of UAAD on five questions."""
+    folder = tmp_path_factory.mktemp("uaad")
+    return folder, run(folder, endpoint, "uaad", QUESTIONS, "--max-tokens", 16)
+
+
+@pytest.fixture(scope="module")
+def samre_run(endpoint, tmp_path_factory):
+    """The ledger and the report of D3-SAMRE on five pairs of answers; two rounds and a jury of one, to be quick."""
+    folder = tmp_path_factory.mktemp("samre")
+    more = ["--set", "rounds=2", "--set", "jurors=1", "--max-tokens", 160, "--top-logprobs", 0, "--concurrency", 2, "--timeout", 300]
+    return folder, run(folder, endpoint, "samre", ITEMS, *more)
 
 
 def test_uaad_runs_end_to_end_and_every_question_has_its_audit_trail(uaad_run):
@@ -90,8 +107,33 @@ def test_uaad_runs_end_to_end_and_every_question_has_its_audit_trail(uaad_run):
         assert any(outcome["audit"]["signals"]["mode"] == "white-box" for outcome in outcomes)
 
 
-def test_spending_is_what_usage_and_prices_say(uaad_run):
-    folder, report = uaad_run
+def test_samre_runs_end_to_end_and_every_item_has_its_audit_trail(samre_run):
+    folder, report = samre_run
+    assert report["done"] == len(ITEMS)
+    with Ledger(folder / "ledger.db", read_only=True) as book:
+        assert book.check() == []
+        for outcome in book.outcomes(report["run_id"]):
+            audit = outcome["audit"]
+            assert audit["verdict"] in VERDICTS
+            assert audit["rounds_held"] == len(audit["rounds"]) == len(audit["gaps"]) == 2
+            assert all(gap is None or -1 <= gap <= 1 for gap in audit["gaps"].values())
+            assert set(audit["by_role"]) == {"advocate", "judge", "juror"}
+            assert (audit["by_role"]["advocate"][0], len(audit["votes"])) == (4, 1)
+            again = run_judging(SAMRE, MTBENCH, RecordedJudgingSource(audit))
+            assert VERDICTS[again.outcome.verdict] == audit["verdict"]
+
+
+def test_the_log_of_a_judged_run_is_read(samre_run, cli, tmp_path):
+    folder, _ = samre_run
+    assert cli("ledger", folder / "ledger.db", "--export", tmp_path / "log.csv").exit_code == 0
+    read = read_log(tmp_path / "log.csv")
+    assert set(read.items) == {row["item_id"] for row in ITEMS}
+    assert len(read) == len(ITEMS) * (2 + 1)
+
+
+@pytest.mark.parametrize("which", ["uaad_run", "samre_run"])
+def test_spending_is_what_usage_and_prices_say(request, which):
+    folder, report = request.getfixturevalue(which)
     rate = Rate.of(PRICE)
     with Ledger(folder / "ledger.db", read_only=True) as book:
         usages = book._rows("SELECT prompt_tokens, completion_tokens FROM messages")
@@ -100,8 +142,9 @@ def test_spending_is_what_usage_and_prices_say(uaad_run):
     assert sum(row["calls"] for row in report["by_role"]) == len(usages)
 
 
-def test_predicted_and_actual_stand_side_by_side_and_each_miss_is_explained(uaad_run):
-    _, report = uaad_run
+@pytest.mark.parametrize("which", ["uaad_run", "samre_run"])
+def test_predicted_and_actual_stand_side_by_side_and_each_miss_is_explained(request, which):
+    _, report = request.getfixturevalue(which)
     rows = {row["quantity"]: row for row in report["predicted_vs_actual"]}
     assert {"calls", "debate_calls", "rounds", "prompt_tokens", "completion_tokens", "usd", "right"} <= set(rows)
     assert report["plan"]["totals"]["usd"]["mean"] == pytest.approx(rows["usd"]["predicted"])
