@@ -294,6 +294,7 @@ def simulation(data: Mapping[str, Any]) -> Result:
         means=means,
         shares=shares,
         quantiles=data.get("quantiles", {}),
+        by_round={key.removesuffix("_by_round"): value for key, value in data.items() if key.endswith("_by_round")},
         provenance=data.get("provenance", {}),
         notes=tuple(data.get("notes", ())),
     )

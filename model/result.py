@@ -108,6 +108,8 @@ class Result:
         ``tiers`` and ``stop_reasons``: name to mass.
     quantiles : mapping of str to mapping of str to float
         For cost quantities: ``p50``, ``p95``, ``max`` per question.
+    by_round : mapping of str to mapping of str to list of float
+        Exact laws of debates: ``right_share``, by tier the expected share of right agents after each round if nothing stops it early.
     provenance : mapping
         Version, parameters, seed and engine: enough to run it again.
     notes : tuple of str
@@ -122,6 +124,7 @@ class Result:
     means: Mapping[str, Estimate | None]
     shares: Mapping[str, Mapping[str, Estimate]]
     quantiles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    by_round: Mapping[str, Mapping[str, list[float]]] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -155,6 +158,7 @@ class Result:
             data[key] = {name: estimate.mean for name, estimate in masses.items()}
             data[f"{key}_ci95"] = {name: [estimate.low, estimate.high] for name, estimate in masses.items()}
         data["quantiles"] = plain(self.quantiles)
+        data.update({f"{key}_by_round": plain(tiers) for key, tiers in self.by_round.items()})
         data["notes"] = list(self.notes)
         data["provenance"] = plain(self.provenance)
         return data

@@ -229,6 +229,28 @@ class ExactLaw:
             found.append((plain, weighted))
         return found
 
+    def right_shares(self, t: int) -> list[float]:
+        """Return the expected share of right agents in tier ``t`` after each round, as if nothing stopped the debate early.
+
+        Returns
+        -------
+        list of float
+            Round 0 first for inherited answers, else round 1; given that the question goes to the tier. Under the voter model (theta = 1,
+            lam = iota = phi = 0) all entries are equal: the share is a martingale.
+        """
+        start = self.starts[t]
+        rounds = start.tier.rounds if self.protocol.inherits else start.tier.rounds - 1
+        shares = np.zeros(rounds + 1)
+        total = 0.0
+        for (_, hit), (rows, mass) in start.mass.items():
+            for node in range(mass.shape[1]):
+                alive = np.bincount(start.openings.state[rows], mass[:, node], len(start.panel))
+                total += float(alive.sum())
+                for r in range(rounds + 1):
+                    shares[r] += float(alive @ start.panel.right_share)
+                    alive = alive @ start.moves(node, bool(hit))[0]
+        return [float(value) for value in shares / total] if total > 0 else []
+
     # -- one stopping rule
 
     def signature(self, rule: RoundStop) -> tuple[object, ...]:
@@ -448,7 +470,10 @@ def simulate(protocol: Protocol, population: Population, pricing: Pricing | None
     ParameterError
         If a tier is too large for the exact law.
     """
-    masses = evaluate(protocol, population)
+    law = ExactLaw(protocol, population)
+    masses = law.masses()
     if not math.isclose(float(masses.sum()), 1.0, abs_tol=1e-9):
         raise ArithmeticError(f"the exact law sums to {masses.sum()!r}, not to 1")
-    return summarise(protocol, population, masses, engine="exact", pricing=pricing)
+    result = summarise(protocol, population, masses, engine="exact", pricing=pricing)
+    by_round = {tier.name: law.right_shares(t) for t, tier in enumerate(protocol.tiers)}
+    return replace(result, by_round={"right_share": by_round} if by_round else {})

@@ -23,8 +23,10 @@ from adjourn.model import (
     TokenBudget,
     UncertaintyGate,
     Window,
+    load_population,
+    load_protocol,
 )
-from adjourn.model.exact import evaluate
+from adjourn.model.exact import evaluate, simulate
 
 TWO_VALUES = ConfidenceLaw((0, 0, 0, 0, 0, 0, 0.3, 0, 0.7, 0), (0, 0, 0, 0, 0.6, 0, 0.4, 0, 0, 0))
 QUESTIONS = MixtureDifficulty((0.35, 0.8), (0.6, 0.4), (0.3, 0.9))
@@ -137,3 +139,12 @@ def test_every_vote_agrees_with_enumeration(vote):
 @pytest.mark.parametrize("chains", [1, 2, 5, 6])
 def test_votes_without_debate_agree_with_enumeration(chains, sampling):
     agree(Protocol(name="p", chains=chains, sampling_stop=sampling), population())
+
+
+@pytest.mark.parametrize("name", ["fixed_mad", "uaad"])
+def test_under_the_voter_model_the_right_share_of_every_tier_is_the_same_after_every_round(name: str) -> None:
+    voter = replace(load_population("gsm8k-gpt35"), response=Copying(theta=1.0, sigma=0.0 if name == "fixed_mad" else 0.5, lam=0.0))
+    shares = simulate(load_protocol(name), voter).by_round["right_share"]
+    assert all(abs(value - tier[0]) < 1e-10 for tier in shares.values() for value in tier)
+    moved = simulate(load_protocol(name), replace(voter, response=Copying(lam=0.5))).by_round["right_share"]
+    assert any(abs(value - tier[0]) > 1e-3 for tier in moved.values() for value in tier)
