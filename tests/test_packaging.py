@@ -1,9 +1,11 @@
 """What is installed is what the work tree holds, and the rooms depend on each other one way only."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 import zipfile
 from importlib.metadata import version
@@ -13,34 +15,91 @@ from pathlib import Path
 import pytest
 
 ROOMS = ("model", "theory", "vectorized", "experiments", "live")
-SHIPPED = {".py", ".toml", ".csv", ".html"}
+SHIPPED = {".py", ".toml", ".csv", ".css", ".html"}
 
 
 def files_of_rooms(root: Path) -> set[str]:
     """Every file that a wheel must carry, as a path from the root."""
     found = (path for room in ROOMS for path in (root / room).rglob("*") if "__pycache__" not in path.parts)
-    return {
-        path.relative_to(root).as_posix()
-        for path in found
-        if path.is_file() and (path.suffix in SHIPPED or path.name == "py.typed")
-    }
+    return {path.relative_to(root).as_posix() for path in found if path.is_file() and (path.suffix in SHIPPED or path.name == "py.typed")}
+
+
+def build(folder: Path, what: str, out: Path) -> Path:
+    """Build a wheel or an sdist of a folder without network or isolation."""
+    code = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
+    done = subprocess.run([sys.executable, "-c", code, f"build_{what}", str(out)], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (built,) = out.iterdir()
+    return built
+
+
+def names_in(wheel_file: Path) -> set[str]:
+    with zipfile.ZipFile(wheel_file) as archive:
+        return set(archive.namelist())
 
 
 @pytest.fixture(scope="module")
-def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names inside a wheel built from a copy of the work tree, where no earlier build can leak in."""
-    copy, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+def source(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what is packed, where no earlier build can leak in."""
+    copy = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         if (root / name).exists():
             shutil.copy(root / name, copy)
     for room in ROOMS:
         shutil.copytree(root / room, copy / room, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-    code = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", code, str(out)], cwd=copy, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    (built,) = out.glob("*.whl")
-    with zipfile.ZipFile(built) as archive:
-        return set(archive.namelist())
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel_file(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(source, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def wheel_of_sdist(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from nothing but the sdist."""
+    unpacked = tmp_path_factory.mktemp("unpacked")
+    shutil.unpack_archive(build(source, "sdist", tmp_path_factory.mktemp("sdist")), unpacked, filter="data")
+    (folder,) = unpacked.iterdir()
+    return build(folder, "wheel", tmp_path_factory.mktemp("again"))
+
+
+@pytest.fixture(scope="module")
+def wheel(wheel_file: Path) -> set[str]:
+    """The names inside the wheel."""
+    return names_in(wheel_file)
+
+
+def test_sdist_gives_the_same_wheel(wheel, wheel_of_sdist):
+    assert names_in(wheel_of_sdist) == wheel
+
+
+SMOKE = """
+import importlib.util, sys
+from pathlib import Path
+import adjourn.model, adjourn.theory, adjourn.vectorized, adjourn.experiments, adjourn.live
+for room in (adjourn.model, adjourn.theory, adjourn.vectorized, adjourn.experiments, adjourn.live):
+    assert Path(room.__file__).is_relative_to(sys.prefix), room.__file__
+for name in ("model", "theory", "vectorized", "experiments", "live", "tests"):
+    assert importlib.util.find_spec(name) is None, name
+"""
+
+
+@pytest.mark.parametrize("origin", ["wheel_file", "wheel_of_sdist"])
+def test_what_is_packed_works_in_an_empty_environment(request, tmp_path, origin):
+    """This environment lends the dependencies through a path file, which leaves out its own adjourn, an editable install."""
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    python = venv / "bin" / "python"
+    words = ["--python", python, "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps"]
+    subprocess.run([sys.executable, "-m", "pip", *words, request.getfixturevalue(origin)], check=True)
+    (packages,) = (venv / "lib").glob("python*/site-packages")
+    (packages / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    smoke = subprocess.run([python, "-c", SMOKE], cwd=tmp_path, capture_output=True, text=True)
+    assert smoke.returncode == 0, smoke.stderr
+    run = subprocess.run([venv / "bin" / "adjourn", "simulate", "cot_sc", "--json"], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert 0 < json.loads(run.stdout)["accuracy"]["mean"] < 1
 
 
 def test_wheel_holds_only_adjourn_at_its_top(wheel):
