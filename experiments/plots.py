@@ -110,6 +110,9 @@ def _plot_lines(sweep: Sweep, quantity: str, ax: Axes) -> Axes:
         stepped = all(c.edges for c in sweep.cells if c.protocol == name)
         shown = {**style, "marker": style["marker"] if len(x) <= 20 else ""}
         ax.plot(x, y, label=name, drawstyle="steps-mid" if stepped else "default", **shown)
+    values = list(sweep.axes[0].values)
+    for flip in sweep.flips:
+        ax.axvline((x[values.index(flip.low)] + x[values.index(flip.high)]) / 2, color="#7f7f7f", linewidth=0.8, linestyle=":")
     if not numeric:
         ax.set_xticks(x, sweep.axes[0].values)
     ax.set_xlabel(sweep.axes[0].name)
@@ -146,6 +149,7 @@ def _plot_cells(sweep: Sweep, quantity: str, protocol: str, ax: Axes) -> Axes:
             dark = float(mesh.norm(np.array([value]))[0]) < 0.6  # type: ignore[index,arg-type]
             place: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7, "color": "#ffffff" if dark else "#000001"}
             ax.text((left + right) / 2, (low + high) / 2, f"{value:.4g}", **place)
+    _mark_flips(sweep, ax, (edges_x, edges_y))
     for axis, positions, numeric, k in ((ax.xaxis, x, x_numeric, 0), (ax.yaxis, y, y_numeric, 1)):
         if not numeric:
             axis.set_ticks(list(positions), list(sweep.axes[k].values))
@@ -156,6 +160,23 @@ def _plot_cells(sweep: Sweep, quantity: str, protocol: str, ax: Axes) -> Axes:
     assert figure is not None
     figure.colorbar(mesh, ax=ax, label=label(quantity))
     return ax
+
+
+def _mark_flips(sweep: Sweep, ax: Axes, edges: Sequence[np.ndarray[Any, Any]]) -> None:
+    """Draw a thick line between neighbouring points of which different protocols are the most accurate."""
+    first, second = sweep.axes[:2]
+    values = [list(first.values), list(second.values)]
+    for flip in sweep.flips:
+        here = {first.name: 0, second.name: 1}.get(flip.axis)
+        if here is None or any(flip.at[a.name] != a.values[0] for a in sweep.axes[2:]):
+            continue
+        other = (second, first)[here]
+        border = edges[here][values[here].index(flip.high)]
+        place = values[1 - here].index(flip.at[other.name])
+        along = edges[1 - here][place : place + 2]
+        line = ([border, border], along) if here == 0 else (along, [border, border])
+        ax.plot(*line, color="#ffffff", linewidth=5, solid_capstyle="butt")
+        ax.plot(*line, color="#000001", linewidth=2.5, solid_capstyle="butt")
 
 
 def plot_sensitivity(result: Sensitivity, output: str | None = None, ax: Axes | None = None) -> Axes:

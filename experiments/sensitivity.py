@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..model import Estimate, InputError, ParameterError
-from .families import find_case
+from ..model import Estimate, InputError, ParameterError, Result
+from .families import Case, find_case
 from .inputs import Input, default_inputs, read_inputs
 from .saved import SavedResult, provenance
 
@@ -35,6 +35,7 @@ Function = Callable[[Floats], Floats]
 """From points, shape (n, d), to outputs, shape (n, outputs)."""
 
 _RESAMPLES = 400
+_SAMPLES = 100_000
 
 
 @dataclass(frozen=True)
@@ -314,8 +315,8 @@ def sensitivity(
     outputs : sequence of str
         Means of a result.
     samples : int, optional
-        Use Monte Carlo with this many questions for each evaluation (panels that the exact law cannot hold); all evaluations share their
-        random numbers.
+        Use Monte Carlo with this many questions for each evaluation; all evaluations share their random numbers. By default the exact law,
+        and 100,000 questions where a panel is too large for it.
     width, most_evaluations, seed, advance
         As of :func:`analyse`.
 
@@ -337,14 +338,13 @@ def sensitivity(
 
     def one(row: Floats) -> list[float]:
         here = {**fixed, **{x.name: x.text(v) for x, v in zip(inputs, row, strict=True)}}
-        run = find_case(protocol, population, here, prices, model)
-        result = run.exact() if samples is None else run.monte_carlo(samples=samples, seed=seed)
+        result = _law(find_case(protocol, population, here, prices, model), samples, seed)
         for name in outputs:
             if name not in result.means:
                 raise ParameterError("--output", name, "one of " + ", ".join(result.means))
         return [math.nan if (e := result.means[name]) is None else e.mean for name in outputs]
 
-    notes = case.exact().notes if samples is None else ()
+    notes = _law(case, samples, seed).notes
     return analyse(
         lambda points: np.array([one(row) for row in points]),
         inputs,
@@ -365,6 +365,17 @@ def sensitivity(
         },
         advance=advance,
     )
+
+
+def _law(case: Case, samples: int | None, seed: int) -> Result:
+    """Return the exact law; Monte Carlo where it is asked for, or where a panel is too large for the exact law."""
+    if samples is None:
+        try:
+            return case.exact()
+        except ParameterError as error:
+            if "for the exact law" not in error.allowed:
+                raise
+    return case.monte_carlo(samples=samples or _SAMPLES, seed=seed)
 
 
 @dataclass(frozen=True)

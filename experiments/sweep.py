@@ -360,11 +360,19 @@ class _Slice:
             return self.case.protocol
         key = tuple(inner.items())
         if key not in self._known:
-            self._known[key] = apply_settings(self.case.protocol, self.case.population, inner)[0]
-            rule = self._known[key].round_stop
-            assert isinstance(rule, StableConsensus)
+            rule = self._rule(inner)
+            self._known[key] = replace(self.case.protocol, round_stop=rule)
             self.rules[rule] = None
         return self._known[key]
+
+    def _rule(self, inner: Mapping[str, str]) -> StableConsensus:
+        words = {name: value for name, value in inner.items() if name not in ("tau_c", "epsilon")}
+        rule = (apply_settings(self.case.protocol, self.case.population, words)[0] if words else self.case.protocol).round_stop
+        assert isinstance(rule, StableConsensus)
+        for name, value in inner.items():
+            if name not in words:
+                rule = with_threshold(rule, name, value)
+        return rule
 
     def signature(self, inner: Mapping[str, str]) -> tuple[object, ...]:
         """Return what makes the law distinct within the slice."""
