@@ -134,47 +134,50 @@ def _chosen(plan: Plan, tile: Tile, mine: int, found: int, u: float) -> int:
 
 
 @helper
-def _word(tile: Tile, offset: int, agent: int) -> np.uint32:
-    return tile.lanes[offset + (agent & 3) * COLUMNS + (agent >> 2)]
+def _word(tile: Tile, offset: int, column: int, agent: int) -> np.uint32:
+    return tile.lanes[offset + (agent & 3) * COLUMNS + column + (agent >> 2)]
 
 
 @helper
 def _read(plan: Plan, tile: Tile, offset: int, purpose: int, question: int, round_: int, tier: int, k0: np.uint32, k1: np.uint32) -> None:
-    """Make the numbers of all agents in a round."""
+    """Make the numbers of all agents in a round, and of as many later rounds as there are lanes for."""
     blocks = (plan.agents[tier] + 3) >> 2
     fill_question(tile.lanes, offset, question, purpose, tile.blocks[tier], (round_ - 1) * blocks, max(LANES, blocks), k0, k1)
 
 
 @helper
 def _respond(
-    plan: Plan, tile: Tile, i: int, question: int, round_: int, tier: int, focused: int, found: int, k0: np.uint32, k1: np.uint32
+    plan: Plan, tile: Tile, i: int, question: int, round_: int, tier: int, focused: int, found: int, held: int, k0: np.uint32, k1: np.uint32
 ) -> None:
-    """All agents respond at once to the panel, which becomes the next one."""
+    """All agents respond at once to the panel, which becomes the next one; ``held`` counts the earlier responses."""
     agents = plan.agents[tier]
     panel = tile.integers
-    if agents > 1:
+    blocks = (agents + 3) >> 2
+    turn = held % max(LANES // blocks, 1)
+    column = turn * blocks
+    if turn == 0:
         _read(plan, tile, MOVE, _MOVE, question, round_, tier, k0, k1)
-    if plan.iota > 0:
-        _read(plan, tile, RENEWAL, _RENEWAL, question, round_, tier, k0, k1)
-    if plan.iota > 0 or plan.fresh_weight > 0:
-        _read(plan, tile, RENEWED, _RENEWED_ANSWER, question, round_, tier, k0, k1)
-    if plan.phi > 0:
-        _read(plan, tile, LAPSE, _LAPSE, question, round_, tier, k0, k1)
+        if plan.iota > 0:
+            _read(plan, tile, RENEWAL, _RENEWAL, question, round_, tier, k0, k1)
+        if plan.iota > 0 or plan.fresh_weight > 0:
+            _read(plan, tile, RENEWED, _RENEWED_ANSWER, question, round_, tier, k0, k1)
+        if plan.phi > 0:
+            _read(plan, tile, LAPSE, _LAPSE, question, round_, tier, k0, k1)
     _set_weights(plan, tile, tier, focused, found)
     for agent in range(agents):
         mine = panel[CLUSTER + agent]
         chosen = mine
-        if plan.iota > 0 and uniform(_word(tile, RENEWAL, agent)) < plan.iota:
+        if plan.iota > 0 and uniform(_word(tile, RENEWAL, column, agent)) < plan.iota:
             chosen = -1
-        elif plan.phi > 0 and panel[ANSWER + mine] == 0 and uniform(_word(tile, LAPSE, agent)) < plan.phi:
+        elif plan.phi > 0 and panel[ANSWER + mine] == 0 and uniform(_word(tile, LAPSE, column, agent)) < plan.phi:
             panel[PANEL + agent] = 1
             continue
         elif agents > 1:
-            chosen = _chosen(plan, tile, mine, found, uniform(_word(tile, MOVE, agent)))
+            chosen = _chosen(plan, tile, mine, found, uniform(_word(tile, MOVE, column, agent)))
         if chosen >= 0:
             panel[PANEL + agent] = panel[ANSWER + chosen]
         else:
-            kind = kind_of(_word(tile, RENEWED, agent), tile.numbers[P + i], tile.numbers[M + i])
+            kind = kind_of(_word(tile, RENEWED, column, agent), tile.numbers[P + i], tile.numbers[M + i])
             panel[PANEL + agent] = kind if kind < STRAY else _FIRST_RENEWED + round_ * AGENT_STRIDE + agent
 
 
@@ -193,14 +196,11 @@ def hold_debate(
     agents = plan.agents[tier]
     panel = tile.integers
     right, shared = panel[RIGHT + i], panel[SHARED + i]
+    if plan.inert and (agents == 1 or right == drawn or shared == drawn):
+        return candidate, candidate, plan.settled_rounds[tier], plan.settled_reason[tier]
     events = plan.iota > 0 or plan.fresh_weight > 0 or plan.phi > 0
-    if plan.initial == CHAINS and not events and (agents == 1 or right == drawn or shared == drawn):
-        found = 1
-        panel[ANSWER] = candidate
-        panel[SIZE] = agents
-    else:
-        _first_answers(plan, tile, i, drawn, candidate, agents)
-        found = _find_clusters(tile, agents)
+    _first_answers(plan, tile, i, drawn, candidate, agents)
+    found = _find_clusters(tile, agents)
     top, tied, first = _lead(tile, found)
     if drawn == 0:
         candidate = _tied_answer(tile, found, top, int(once(tile, CANDIDATE_TIE, i) * tied))
@@ -214,11 +214,12 @@ def hold_debate(
         if plan.first_share == OF_CHAINS:
             before, of = max(right, shared, 1), drawn
             leader = candidate if (right != shared if before > 1 else drawn == 1) else -1
-    stable = False
+    stable, responses = False, 0
     while not stable and held < plan.limit[tier]:
         held += 1
         if found > 1 or events:
-            _respond(plan, tile, i, question, held, tier, focused, found, k0, k1)
+            _respond(plan, tile, i, question, held, tier, focused, found, responses, k0, k1)
+            responses += 1
             found = _find_clusters(tile, agents)
             top, tied, first = _lead(tile, found)
         now = panel[ANSWER + first] if tied == 1 else -1
@@ -240,7 +241,7 @@ def _weigh(plan: Plan, tile: Tile, question: int, tier: int, held: int, found: i
     for agent in range(plan.agents[tier]):
         c = panel[CLUSTER + agent]
         law = plan.confidence_upto[int(panel[ANSWER + c] == 0)]
-        panel[SIZE + c] += 1 + first_above(law, uniform(_word(tile, MOVE, agent)))
+        panel[SIZE + c] += 1 + first_above(law, uniform(_word(tile, MOVE, 0, agent)))
 
 
 @helper

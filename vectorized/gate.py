@@ -14,9 +14,9 @@ from . import plan as codes
 from .jit import called, helper
 from .plan import Floats, Plan
 from .question import first_above, lookup, once, uniform
-from .tile import P_RIGHT, SIGNALS, TILE, P, Tile, W
+from .tile import P_RIGHT, SIGNALS, TILE, TOP_D, TOP_H, P, Tile, W
 
-__all__ = ["faulty_step", "oracle_tier", "riskiest", "tier_by_risk", "visible_fault"]
+__all__ = ["faulty_step", "highest_signals", "oracle_tier", "riskiest", "tier_by_risk", "visible_fault"]
 
 FAULTY_STEP = Purpose.FAULTY_STEP.value
 FAULT_SHOWS = Purpose.FAULT_SHOWS.value
@@ -42,6 +42,18 @@ def visible_fault(plan: Plan, tile: Tile, i: int, candidate: int) -> int:
     if candidate == 1 and not once(tile, FAULT_SHOWS, i) < plan.visibility:
         return -1
     return faulty_step(plan, tile, i)
+
+
+@helper
+def highest_signals(plan: Plan, tile: Tile) -> None:
+    """Find the largest word of h, and of d, over the steps of each question of a tile."""
+    top = tile.words[TOP_H : TOP_H + 2 * TILE]
+    for i in range(2 * TILE):
+        top[i] = tile.words[SIGNALS + i]
+    for step in range(1, plan.steps):
+        row = tile.words[SIGNALS + 2 * step * TILE : SIGNALS + 2 * (step + 1) * TILE]
+        for i in range(2 * TILE):
+            top[i] = max(top[i], row[i])
 
 
 @helper
@@ -79,12 +91,17 @@ def _bounds_at_most(bounds: Floats, risk: float) -> int:
 @helper
 def tier_by_risk(plan: Plan, tile: Tile, i: int, fault: int, disagreement: float) -> int:
     """Tier of a question; ``disagreement`` is weight_q q."""
+    if fault < 0:  # the highest h and the highest d, whichever steps they belong to, bound the score of every clean step
+        top = plan.screen_top[tile.words[TOP_H + i] >> _SHIFT] + plan.screen_top[_CELLS + np.int64(tile.words[TOP_D + i] >> _SHIFT)]
+        lowest = _bounds_at_most(plan.bounds, disagreement)
+        if lowest == _bounds_at_most(plan.bounds, top * codes.SCREEN_UNIT + disagreement):
+            return lowest
     both, high = 0, 0
     for step in range(plan.steps):
-        row = SIGNALS + 2 * step * TILE + i
-        table = _FAULTY if step == fault else 0
-        h = plan.screen[table + np.int64(tile.words[row] >> _SHIFT)]
-        d = plan.screen[table + _CELLS + np.int64(tile.words[row + TILE] >> _SHIFT)]
+        row = np.uintp(SIGNALS + 2 * step * TILE + i)  # unsigned indices need no test for counting from the end
+        table = np.uintp(_FAULTY if step == fault else 0)
+        h = plan.screen[table + (tile.words[row] >> _SHIFT)]
+        d = plan.screen[table + np.uintp(_CELLS) + (tile.words[row + np.uintp(TILE)] >> _SHIFT)]
         both = max(both, h + d)
         high = max(high, (h + d) & _HIGH)
     tier = _bounds_at_most(plan.bounds, (both >> 32) * codes.SCREEN_UNIT + disagreement)

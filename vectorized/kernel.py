@@ -18,7 +18,7 @@ from ..model.protocol import TARGETS
 from ..model.stopping import StopReason
 from . import plan as codes
 from .debate import hold_debate
-from .gate import faulty_step, oracle_tier, riskiest, tier_by_risk, visible_fault
+from .gate import faulty_step, highest_signals, oracle_tier, riskiest, tier_by_risk, visible_fault
 from .jit import entry, helper
 from .philox import fill_tile
 from .plan import Integers, Plan
@@ -60,6 +60,7 @@ def draw_tile(plan: Plan, tile: Tile, first: int, latent: Words, start: int, k0:
     if plan.gate == codes.UNCERTAINTY or (plan.focus_matters and plan.target == RISKIEST):
         for block in range((plan.steps + 1) >> 1):
             fill_tile(tile.words, SIGNALS + 4 * TILE * block, first, _SIGNAL, block, k0, k1)
+        highest_signals(plan, tile)
     if plan.gate == codes.CONFIDENCE:
         fill_tile(tile.words, ANSWERS, first, _CONFIDENCE, 0, k0, k1)
 

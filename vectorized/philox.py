@@ -47,14 +47,14 @@ def philox4x32(
 @called
 def fill_tile(words: Words, offset: int, first: int, place: int, block: int, k0: np.uint32, k1: np.uint32) -> None:
     """Block ``block`` of counter word ``place`` for the TILE questions from ``first``, into four rows of ``words`` from ``offset``."""
-    row_1, row_2, row_3 = offset + TILE, offset + 2 * TILE, offset + 3 * TILE
+    rows = words[offset : offset + 4 * TILE]
     for i in range(TILE):
         question = np.uint64(first + i)
         x0, x1, x2, x3 = philox4x32(np.uint32(question), np.uint32(question >> _HIGH), np.uint32(place), np.uint32(block), k0, k1)
-        words[offset + i] = x0
-        words[row_1 + i] = x1
-        words[row_2 + i] = x2
-        words[row_3 + i] = x3
+        rows[i] = x0
+        rows[TILE + i] = x1
+        rows[2 * TILE + i] = x2
+        rows[3 * TILE + i] = x3
 
 
 @called
@@ -62,12 +62,13 @@ def fill_question(
     lanes: Words, offset: int, question: int, place: int, blocks: Integers, start: int, count: int, k0: np.uint32, k1: np.uint32
 ) -> None:
     """Blocks blocks[start .. start + count - 1] of one question, into four rows of ``lanes`` from ``offset``."""
-    row_1, row_2, row_3 = offset + COLUMNS, offset + 2 * COLUMNS, offset + 3 * COLUMNS
+    rows = lanes[offset : offset + 4 * COLUMNS]
+    numbers = blocks[start : start + count]
     low = np.uint32(np.uint64(question))
     high = np.uint32(np.uint64(question) >> _HIGH)
     for i in range(count):
-        x0, x1, x2, x3 = philox4x32(low, high, np.uint32(place), np.uint32(blocks[start + i]), k0, k1)
-        lanes[offset + i] = x0
-        lanes[row_1 + i] = x1
-        lanes[row_2 + i] = x2
-        lanes[row_3 + i] = x3
+        x0, x1, x2, x3 = philox4x32(low, high, np.uint32(place), np.uint32(numbers[i]), k0, k1)
+        rows[i] = x0
+        rows[COLUMNS + i] = x1
+        rows[2 * COLUMNS + i] = x2
+        rows[3 * COLUMNS + i] = x3

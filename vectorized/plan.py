@@ -24,12 +24,12 @@ import numpy.typing as npt
 from ..model.deciding import VOTES, cumulative
 from ..model.difficulty import BetaDifficulty, FixedShare
 from ..model.draws import QuantileTable, beta_table, cell_edges
-from ..model.outcomes import OutcomeSpace, last_round
+from ..model.outcomes import REASONS, OutcomeSpace, last_round
 from ..model.population import Population
 from ..model.protocol import INITIAL, TARGETS, Protocol
 from ..model.scheduling import ConfidenceGate, OracleGate, UncertaintyGate
 from ..model.signals import Signals, variant_entropy
-from ..model.stopping import AdaptiveConsistency, StableConsensus, Window
+from ..model.stopping import AdaptiveConsistency, StableConsensus, StopReason, Window
 from ..model.thresholds import as_fraction, largest_change, smallest_count
 
 __all__ = ["Plan", "make_plan"]
@@ -84,6 +84,7 @@ class Plan(NamedTuple):
     variants_upto: Floats  # (2, variants + 1): clean and faulty
     variants_entropy: Floats
     screen: Integers  # (2 * 2 * 2**SCREEN_BITS,): clean h, clean d, faulty h, faulty d
+    screen_top: Integers  # (2 * 2**SCREEN_BITS,): highest of clean h, and of clean d, in this cell and below
     oracle_exponents: Integers  # (compositions, 3)
     oracle_coefficients: Floats  # (T, compositions)
     # tiers
@@ -103,6 +104,9 @@ class Plan(NamedTuple):
     change: Integers  # (T, max(M, N) + 1): largest change against an earlier share of that denominator
     same_leader: int
     first_share: int
+    inert: int  # 1 where agents inherit chains and nobody leaves a unanimous panel
+    settled_rounds: Integers  # (T,): rounds held and reason of such a panel
+    settled_reason: Integers
     # decision
     vote: int
     confidence_upto: Floats  # (2, 10): wrong and right
@@ -221,6 +225,7 @@ def _signals(law: Signals, weight_h: float, weight_d: float) -> dict[str, Any]:
         "variants_upto": np.array(upto) if upto else np.zeros((2, 1)),
         "variants_entropy": entropy,
         "screen": np.concatenate(screen),
+        "screen_top": np.concatenate([np.maximum.accumulate(cells & 0xFFFFFFFF) for cells in screen[:2]]),
     }
 
 
@@ -278,6 +283,25 @@ def _debate(protocol: Protocol, population: Population) -> dict[str, Any]:
     }
 
 
+def _settled(protocol: Protocol, population: Population) -> dict[str, Any]:
+    """Tell what becomes of a panel that is unanimous from the first and stays so: the same in every question."""
+    stop, rule = protocol.round_stop, population.response
+    rounds, reasons = [], []
+    for tier in protocol.tiers:
+        limit, by_budget = last_round(protocol, population, tier)
+        held, reason = limit, StopReason.TOKEN_BUDGET if by_budget else StopReason.ROUND_LIMIT
+        first = 2 if isinstance(stop, StableConsensus) and stop.first_share == "none" else 1
+        if isinstance(stop, StableConsensus) and tier.agents > 1 and first <= limit:
+            held, reason = first, StopReason.CONSENSUS
+        rounds.append(held)
+        reasons.append(REASONS.index(reason))
+    return {
+        "inert": int(protocol.inherits and rule.iota == 0 and rule.phi == 0 and rule.fresh_weight == 0),
+        "settled_rounds": np.array(rounds or [0], dtype=np.int64),
+        "settled_reason": np.array(reasons or [0], dtype=np.int64),
+    }
+
+
 def _round_stop(protocol: Protocol) -> dict[str, Any]:
     stop, tiers = protocol.round_stop, protocol.tiers
     most = max(protocol.chains, protocol.most_agents, 1)
@@ -322,6 +346,7 @@ def make_plan(protocol: Protocol, population: Population) -> Plan:
         **_gate(protocol, population),
         **_debate(protocol, population),
         **_round_stop(protocol),
+        **_settled(protocol, population),
         vote=VOTES.index(protocol.vote),
         confidence_upto=np.array([cumulative(law.wrong), cumulative(law.right)]),
         shape=np.array(OutcomeSpace(protocol).shape, dtype=np.int64),

@@ -138,9 +138,10 @@ def kind_of(word: np.uint32, p: float, m: float) -> int:
 @helper
 def classify(tile: Tile, slot: int) -> None:
     """Kinds of the independent answers of one slot, for a tile."""
-    row = ANSWERS + (slot & 3) * TILE
+    words = tile.words[ANSWERS + (slot & 3) * TILE : ANSWERS + ((slot & 3) + 1) * TILE]
+    kinds = tile.kinds[slot * TILE : (slot + 1) * TILE]
     for i in range(TILE):
-        tile.kinds[slot * TILE + i] = np.uint8(kind_of(tile.words[row + i], tile.numbers[P + i], tile.numbers[M + i]))
+        kinds[i] = np.uint8(kind_of(words[i], tile.numbers[P + i], tile.numbers[M + i]))
 
 
 @helper
@@ -150,10 +151,10 @@ def count_kinds(tile: Tile, chains: int) -> None:
         tile.integers[RIGHT + i] = 0
         tile.integers[SHARED + i] = 0
     for slot in range(chains):
+        kinds = tile.kinds[slot * TILE : (slot + 1) * TILE]
         for i in range(TILE):
-            kind = tile.kinds[slot * TILE + i]
-            tile.integers[RIGHT + i] += kind == 0
-            tile.integers[SHARED + i] += kind == 1
+            tile.integers[RIGHT + i] += kinds[i] == 0
+            tile.integers[SHARED + i] += kinds[i] == 1
 
 
 @helper

@@ -26,7 +26,7 @@ LANES = 8
 COLUMNS = max(LANES, MOST_AGENTS // 4)
 
 # offsets into words: rows of one word a question
-ONCE, ANSWERS, SIGNALS = 0, 8 * TILE, 12 * TILE
+ONCE, ANSWERS, TOP_H, TOP_D, SIGNALS = 0, 8 * TILE, 12 * TILE, 13 * TILE, 14 * TILE
 # offsets into lanes: four rows of COLUMNS words each, of one question
 MOVE, RENEWAL, RENEWED, LAPSE = (4 * COLUMNS * which for which in range(4))
 # offsets into numbers: the law of each question; by cluster, the weights of the panel being played; by tier, P(right)
