@@ -81,7 +81,7 @@ def emit(data: Mapping[str, Any], *, as_json: bool, out: Path | None, show: Call
     show : callable
         Renders for a person.
     """
-    text = json.dumps(_json_ready(data), indent=2, allow_nan=False, ensure_ascii=False)
+    text = json.dumps(_json_ready(data), indent=2, allow_nan=False, ensure_ascii=True)
     if out is not None:
         write_text(out, text + "\n")
     if as_json:

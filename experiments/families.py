@@ -118,7 +118,7 @@ def reasoning_case(
     law = population if isinstance(population, Population) else load_population(population or DEFAULT_POPULATION)
     chosen = dict(settings or {})
     if skip_meaningless:
-        known = valid_keys(policy, law)
+        known = valid_keys(policy, law, chosen)
         chosen = {key: value for key, value in chosen.items() if key in known}
     policy, law = apply_settings(policy, law, chosen)
     pricing = price_of(prices, model, law.model)

@@ -30,6 +30,7 @@ __all__ = ["PROMPTS", "Price", "PriceList", "Tokens", "load_prices"]
 
 PROMPTS = ("local", "transcript")
 _TOP = 1e7
+_LARGEST_FILE = 16 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,10 @@ class Tokens:
             require_range(f"tokens.{field}", getattr(self, field), 0, _TOP)
         require_count("tokens.max_completion", self.max_completion, 1, int(_TOP))
 
+    def completion(self, role: str) -> float:
+        """Return the expected completion tokens of a call of a role: its mean, at most the endpoint's limit."""
+        return min(float(getattr(self, role)), float(self.max_completion))
+
     def debate_prompt(self, prompts: str, round_: int, agents: int, inherited: bool, completions: float | None = None) -> float:
         """Prompt tokens of one debate call in round ``round_`` (from 1).
 
@@ -101,8 +106,8 @@ class Tokens:
             return self.question
         if prompts == "local":
             return self.question + self.local_context
-        solver = self.solver if completions is None else completions
-        debater = self.debater if completions is None else completions
+        solver = self.completion("solver") if completions is None else completions
+        debater = self.completion("debater") if completions is None else completions
         earlier = round_ - 1 + inherited
         answers = agents * (solver + (earlier - 1) * debater)
         return self.question + answers + earlier * self.overhead
@@ -193,8 +198,8 @@ def load_prices(path: str | Path | None = None) -> PriceList:
         raise FileFormatError(name, 'the list has no model; add [models."NAME"] with both prices.')
     prices = {model: _read_price(name, model, entry) for model, entry in models.items()}
     default = data.get("default_model", next(iter(prices)))
-    if default not in prices:
-        raise FileFormatError(name, f"default_model {default!r} is not among its models.")
+    if not isinstance(default, str) or default not in prices:
+        raise FileFormatError(name, f"default_model {default!r} is not among its models ({', '.join(sorted(prices))}).")
     return PriceList(name, as_of, source, default, prices)
 
 
@@ -230,18 +235,20 @@ def read_text(path: str | Path) -> str:
     """
     path = Path(path)
     try:
-        if path.is_file() and path.stat().st_size > 16 * 2**20:
-            raise FileFormatError(path, "the file is larger than 16 MiB; this is no parameter file.")
-        return path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as stream:
+            data = stream.read(_LARGEST_FILE + 1)
+        if len(data) > _LARGEST_FILE:
+            raise FileFormatError(path, f"the file is larger than {_LARGEST_FILE // 2**20} MiB; this is no parameter file.")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileFormatError(path, "the file is not UTF-8 text.") from None
-    except OSError as error:
-        raise FileFormatError(path, f"cannot be read ({error.strerror or error}).") from None
+    except (OSError, ValueError) as error:
+        raise FileFormatError(path, f"cannot be read ({getattr(error, 'strerror', None) or error}).") from None
 
 
 def parse_toml(name: str | Path, text: str) -> dict[str, object]:
     """Parse TOML; a syntax error names file, line and column."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # RecursionError: arrays within arrays within arrays
         raise FileFormatError(name, f"no valid TOML: {error}") from None

@@ -130,8 +130,7 @@ def round_prompt(protocol: Protocol, population: Population, tier: Tier, round_:
 
 def round_completion(protocol: Protocol, population: Population, tier: Tier, round_: int) -> float:
     """Return the expected completion tokens of all calls of a debate round."""
-    first = round_ == 1 and not protocol.inherits
-    return tier.agents * (population.tokens.solver if first else population.tokens.debater)
+    return tier.agents * population.tokens.completion("solver" if round_ == 1 and not protocol.inherits else "debater")
 
 
 @dataclass(frozen=True)
@@ -195,12 +194,12 @@ class Costs:
         self.calls = chains + debate_calls + synth_calls
         self.depth = np.where(tier_index > 0, rounds, _sampling_steps(protocol, chains))
         self.by_role = {
-            "solver": (chains, chains * tokens.question, chains * tokens.solver),
+            "solver": (chains, chains * tokens.question, chains * tokens.completion("solver")),
             "debater": (debate_calls, debate_prompt, debate_completion),
-            "synthesiser": (synth_calls, synth_prompt, synth_calls * tokens.synthesiser),
+            "synthesiser": (synth_calls, synth_prompt, synth_calls * tokens.completion("synthesiser")),
         }
-        self.prompt_tokens = chains * tokens.question + debate_prompt + synth_prompt
-        self.completion_tokens = chains * tokens.solver + debate_completion + synth_calls * tokens.synthesiser
+        self.prompt_tokens = np.asarray(sum(prompt for _, prompt, _ in self.by_role.values()))
+        self.completion_tokens = np.asarray(sum(completion for _, _, completion in self.by_role.values()))
         self.completion_variance = chains * tokens.solver_sd**2 + debate_variance + synth_calls * tokens.synthesiser_sd**2
         self.worst_prompt = chains * tokens.question + debate_worst + synth_worst
         self.worst_completion = self.calls * limit
@@ -276,11 +275,12 @@ class Money:
         return float(self.weight @ _lognormal_cdf(x, self.mean, self.variance))
 
     def quantile(self, level: float) -> float:
-        """Money that a question stays within with probability ``level``."""
-        top = max(self.worst, float(self.mean.max()) + 20 * math.sqrt(float(self.variance.max())), 1e-12)
+        """Money that a question stays within with probability ``level``; never more than the worst."""
         if self.cdf(0.0) >= level:
             return 0.0
-        return float(brentq(lambda x: self.cdf(x) - level, 0.0, top, xtol=1e-12 * top + 1e-15)) if self.cdf(top) > level else top
+        if self.cdf(self.worst) <= level:
+            return self.worst
+        return float(brentq(lambda x: self.cdf(x) - level, 0.0, self.worst, xtol=1e-12 * self.worst))
 
 
 def _lognormal_cdf(x: float, mean: Floats, variance: Floats) -> Floats:

@@ -7,6 +7,7 @@ populations are facts fitted to logs that others published; ``calibrate`` writes
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -146,9 +147,12 @@ class Population:
             misconception = _read_share(data.get("misconception"), difficulty, where)
             response_table = dict(_table(data.get("response", {}), "response", where))
             rule = response_table.pop("rule", Copying.rule)
-            if rule not in RULES:
+            if not isinstance(rule, str) or rule not in RULES:
                 raise ParameterError("response.rule", rule, "one of " + ", ".join(RULES))
-            confidence = {k: tuple(v) for k, v in _table(data.get("confidence", {}), "confidence", where).items() if isinstance(v, list)}
+            confidence = {k: _numbers(f"confidence.{k}", v) for k, v in _table(data.get("confidence", {}), "confidence", where).items()}
+            calibrated = data.get("calibrated", True)
+            if not isinstance(calibrated, bool):
+                raise ParameterError("calibrated", calibrated, "true or false")
             borrowed = {str(k): str(v) for k, v in _table(data.get("borrowed", {}), "borrowed", where).items()}
             for part, origin in DEFAULT_SOURCES.items():
                 if part not in data:
@@ -162,7 +166,7 @@ class Population:
                 confidence=build(ConfidenceLaw, confidence, "confidence", where),
                 tokens=build(Tokens, data.get("tokens", {}), "tokens", where),
                 model=str(data.get("model", "")),
-                calibrated=bool(data.get("calibrated", True)),
+                calibrated=calibrated,
                 source=str(data.get("source", "")),
                 borrowed=borrowed,
                 fit=_table(data.get("fit", {}), "fit", where),
@@ -188,6 +192,12 @@ def _table(value: object, name: str, where: str) -> Mapping[str, Any]:
     return value
 
 
+def _numbers(field: str, value: object) -> tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise ParameterError(field, value, "a list of numbers")
+    return tuple(value)
+
+
 def _difficulty_table(difficulty: Difficulty) -> dict[str, Any]:
     if isinstance(difficulty, BetaDifficulty):
         return {"law": "beta", **vars(difficulty)}
@@ -205,9 +215,7 @@ def _read_difficulty(value: object, where: str) -> Difficulty:
     if law == "mixture":
         for key in ("p", "weight", "w"):
             if key in table:
-                if not isinstance(table[key], (list, tuple)):
-                    raise ParameterError(f"difficulty.{key}", table[key], "a list of numbers")
-                table[key] = tuple(table[key])
+                table[key] = _numbers(f"difficulty.{key}", table[key])
         return build(MixtureDifficulty, table, "difficulty", where)
     raise ParameterError("difficulty.law", law, "one of beta, mixture")
 
@@ -254,7 +262,7 @@ def load_population(name_or_file: str | Path) -> Population:
     if name in _shipped():
         return _shipped()[name]
     path = Path(name_or_file)
-    if path.suffix == ".toml" or path.exists():
+    if path.suffix == ".toml" or os.path.exists(path):  # unlike Path.exists, this takes a name that is too long for no file
         text = read_text(path)
         return Population.from_dict(parse_toml(path, text), str(path))
     raise InputError(f'"{name}" is neither a shipped population nor a file. Shipped: {", ".join(_shipped())}. Files end in .toml.')

@@ -1,7 +1,8 @@
 """Every parameter by its name: what ``--set key=value`` reaches.
 
-A key belongs to the population (its law, its signals, its response rule) or to the protocol. Which keys mean something depends on the protocol: ``tau_c``
-means nothing where nobody debates, ``theta`` nothing where nobody responds. An unknown or meaningless key is an error that lists the valid ones.
+A key belongs to the population (its law, its signals, its response rule) or to the protocol. Which keys mean something depends on the
+protocol: ``tau_c`` means nothing where nobody debates, ``lam_focus`` nothing where no step is targeted. Keys of the protocol are set first,
+so that ``target=uniform`` makes room for ``lam_focus``. An unknown or meaningless key is an error that lists the valid ones.
 
 Setting ``a``, ``b`` or ``w`` replaces a population's law of difficulty or misconception by the plain Beta or the fixed share.
 """
@@ -12,13 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from .checks import require_one_of
 from .deciding import VOTES
 from .difficulty import BetaDifficulty, FixedShare, MixtureDifficulty
 from .errors import ParameterError
 from .population import Population
 from .protocol import INITIAL, TARGETS, Protocol
 from .response import RULES
-from .scheduling import ConfidenceGate, UncertaintyGate
+from .scheduling import ConfidenceGate, Tier, UncertaintyGate
 from .signals import Signals
 from .stopping import AdaptiveConsistency, StableConsensus, TokenBudget, Window
 
@@ -26,7 +28,9 @@ __all__ = ["apply_settings", "as_count", "as_number", "as_switch", "valid_keys"]
 
 Setting = str | int | float | bool
 
-_SIGNALS = tuple(f.name for f in fields(Signals))
+_SIGNALS = {f.name: f.default for f in fields(Signals)}
+_OTHER_MODE = {"white-box": ("variants", "agreement"), "black-box": ("mean_h", "concentration_h")}
+"""Signal parameters that a mode does not look at."""
 
 
 def as_number(field: str, value: Setting) -> float:
@@ -41,7 +45,7 @@ def as_number(field: str, value: Setting) -> float:
         if isinstance(value, bool):
             raise ValueError
         return float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ParameterError(field, value, "a number") from None
 
 
@@ -77,7 +81,7 @@ def _protocol_keys(protocol: Protocol) -> list[str]:
     keys = []
     if not protocol.tiers and protocol.name != "cot":
         keys.append("n")
-    if protocol.chains and protocol.name != "cot" and protocol.initial != "restated":
+    if protocol.name != "cot" and protocol.initial != "restated":
         keys.append("chains")
     if isinstance(protocol.sampling_stop, AdaptiveConsistency):
         keys.append("level")
@@ -104,18 +108,37 @@ def _protocol_keys(protocol: Protocol) -> list[str]:
     return keys
 
 
-def _population_keys(protocol: Protocol, population: Population) -> list[str]:
+def _population_keys(protocol: Protocol, population: Population, mode: str) -> list[str]:
     keys = ["a", "b", "w"]
-    if isinstance(protocol.gate, UncertaintyGate) or protocol.target != "none":
-        keys += list(_SIGNALS)
+    if isinstance(protocol.gate, UncertaintyGate) or protocol.target == "riskiest":
+        keys += [key for key in _SIGNALS if key not in _OTHER_MODE[mode]]
+    elif protocol.target == "uniform":
+        keys.append("steps")
     if protocol.tiers:
-        keys += ["rule", *(f.name for f in fields(population.response))]
+        rule = [f.name for f in fields(population.response) if f.name != "lam_focus" or protocol.target != "none"]
+        keys += ["rule", *rule]
     return keys
 
 
-def valid_keys(protocol: Protocol, population: Population) -> list[str]:
-    """Keys that mean something for this pair."""
-    return _population_keys(protocol, population) + _protocol_keys(protocol)
+def valid_keys(protocol: Protocol, population: Population, settings: Mapping[str, Setting] | None = None) -> list[str]:
+    """Keys that mean something for this pair, once the target, the rule and the mode of ``settings`` are those."""
+    policy, law, mode, _ = _prepare(protocol, population, settings or {})
+    keys = _population_keys(policy, law, mode) + _protocol_keys(protocol)
+    return list(dict.fromkeys(keys))
+
+
+def _prepare(
+    protocol: Protocol, population: Population, settings: Mapping[str, Setting]
+) -> tuple[Protocol, Population, str, dict[str, Setting]]:
+    """Protocol with its settings, population with its rule, the mode of the signals, and the settings that are left."""
+    theirs = set(_protocol_keys(protocol))
+    policy = _set_protocol(protocol, {key: value for key, value in settings.items() if key in theirs})
+    rest = {key: value for key, value in settings.items() if key not in theirs}
+    mode = str(rest.get("mode", population.signals.mode))
+    require_one_of("mode", mode, list(_OTHER_MODE))
+    if "rule" in rest and policy.tiers:
+        population = _set_rule(population, str(rest.pop("rule")))
+    return policy, population, mode, rest
 
 
 def apply_settings(protocol: Protocol, population: Population, settings: Mapping[str, Setting]) -> tuple[Protocol, Population]:
@@ -138,23 +161,22 @@ def apply_settings(protocol: Protocol, population: Population, settings: Mapping
     ParameterError
         If a key is unknown or means nothing here, or a value lies outside its range.
     """
-    settings = dict(settings)
-    if "rule" in settings:
-        rule = str(settings.pop("rule"))
-        if rule not in RULES:
-            raise ParameterError("rule", rule, "one of " + ", ".join(RULES))
-        if "rule" not in valid_keys(protocol, population):
-            raise _unknown("rule", protocol, population)
-        kept = {f: getattr(population.response, f) for f in ("iota", "phi", "lam_focus")}
-        population = replace(population, response=RULES[rule](**kept), borrowed={**population.borrowed, "response": "set by hand"})
-    for key in settings:
-        if key not in valid_keys(protocol, population):
-            raise _unknown(key, protocol, population)
-    return _set_protocol(protocol, settings), _set_population(population, settings)
+    policy, population, mode, rest = _prepare(protocol, population, settings)
+    for key in rest:
+        if key not in _population_keys(policy, population, mode):
+            raise _unknown(key, protocol, population, settings)
+    return policy, _set_population(population, rest)
 
 
-def _unknown(key: str, protocol: Protocol, population: Population) -> ParameterError:
-    valid = ", ".join(valid_keys(protocol, population))
+def _set_rule(population: Population, rule: str) -> Population:
+    if rule not in RULES:
+        raise ParameterError("rule", rule, "one of " + ", ".join(RULES))
+    kept = {f: getattr(population.response, f) for f in ("iota", "phi", "lam_focus")}
+    return replace(population, response=RULES[rule](**kept), borrowed={**population.borrowed, "response": "set by hand"})
+
+
+def _unknown(key: str, protocol: Protocol, population: Population, settings: Mapping[str, Setting]) -> ParameterError:
+    valid = ", ".join(valid_keys(protocol, population, {k: v for k, v in settings.items() if k != "rule"}))
     return ParameterError("--set", key, f"a key that means something for {protocol.name}: {valid}")
 
 
@@ -175,7 +197,7 @@ def _set_population(population: Population, settings: Mapping[str, Setting]) -> 
             raise ParameterError(
                 "w", None, "a number from 0 to 1", f"{population.name} has a joint law of p and w: give w together with a and b."
             )
-    signals = {k: _as_type(k, v, getattr(population.signals, k)) for k, v in settings.items() if k in _SIGNALS}
+    signals = {k: _as_type(k, v, _SIGNALS[k]) for k, v in settings.items() if k in _SIGNALS}
     response_fields = {f.name for f in fields(population.response)}
     response = {k: as_number(k, v) for k, v in settings.items() if k in response_fields}
     return replace(
@@ -184,13 +206,14 @@ def _set_population(population: Population, settings: Mapping[str, Setting]) -> 
         misconception=share,
         signals=replace(population.signals, **signals),
         response=replace(population.response, **response),
+        borrowed={**population.borrowed, "response": "set by hand"} if response else population.borrowed,
     )
 
 
-def _as_type(key: str, value: Setting, current: object) -> Any:
-    if isinstance(current, int):
+def _as_type(key: str, value: Setting, default: object) -> Any:
+    if isinstance(default, int):
         return as_count(key, value)
-    return as_number(key, value) if isinstance(current, float) else str(value)
+    return as_number(key, value) if isinstance(default, float) else str(value)
 
 
 def _set_protocol(protocol: Protocol, settings: Mapping[str, Setting]) -> Protocol:
@@ -239,9 +262,9 @@ def _set_gate(protocol: Protocol, settings: Mapping[str, Setting]) -> Any:
     return gate
 
 
-def _set_tier(protocol: Protocol, t: int, settings: Mapping[str, Setting]) -> Any:
+def _set_tier(protocol: Protocol, t: int, settings: Mapping[str, Setting]) -> Tier:
     tier = protocol.tiers[t]
-    changes = {}
+    changes: dict[str, Any] = {}
     for part in ("agents", "rounds"):
         key = part if len(protocol.tiers) == 1 else f"tiers.{tier.name}.{part}"
         if key in settings:

@@ -60,7 +60,7 @@ class AdaptiveConsistency:
     Parameters
     ----------
     level : rational
-        Above 1/2, at most 1; published default 0.95.
+        From 0 to 1; published default 0.95. Up to 3/4 one chain is enough, at 1 sampling never ends early.
     """
 
     level: RationalLike = Fraction(95, 100)

@@ -4,8 +4,8 @@ A share of N answers is k/N. The two comparisons of the consensus rule become, e
 
 .. math:: k/N \ge \tau \iff k \ge \lceil \tau N \rceil, \qquad |k - k'|/N \le \epsilon \iff |k - k'| \le \lfloor \epsilon N \rfloor .
 
-Thresholds are rationals: ``"5/6"``, a decimal taken literally (``"0.8"`` is 4/5), or a float, which is read as the nearest
-fraction with a denominator of at most 10**6. Floats are never compared.
+Thresholds are rationals: ``"5/6"``, a decimal taken literally (``"0.8"`` is 4/5, ``"1e-3"`` is 1/1000), or a float, which is read as
+the nearest fraction with a denominator of at most 10**6. Floats are never compared.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ __all__ = ["RationalLike", "as_fraction", "largest_change", "smallest_count"]
 RationalLike = Fraction | int | float | str
 
 _LARGEST_DENOMINATOR = 10**6
+_LARGEST_EXPONENT = 30
 
 
 def as_fraction(value: RationalLike, field: str, low: int = 0, high: int = 1) -> Fraction:
@@ -53,7 +54,7 @@ def as_fraction(value: RationalLike, field: str, low: int = 0, high: int = 1) ->
                 raise ValueError
             fraction = Fraction(value).limit_denominator(_LARGEST_DENOMINATOR)
         elif isinstance(value, str):
-            if len(value) > 60 or "e" in value.lower():
+            if len(value) > 60 or not -_LARGEST_EXPONENT <= int(value.lower().partition("e")[2] or 0) <= _LARGEST_EXPONENT:
                 raise ValueError
             fraction = Fraction(value.strip())
         elif isinstance(value, Rational):
