@@ -8,5 +8,6 @@ from .export import log_text as log_text
 from .ledger import Ledger as Ledger
 from .questions import Item as Item
 from .questions import Question as Question
+from .reading import LedgerReader as LedgerReader
 from .replay import RecordedJudgingSource as RecordedJudgingSource
 from .replay import RecordedSource as RecordedSource

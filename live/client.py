@@ -42,9 +42,10 @@ import httpx2
 from ..model.checks import require_count, require_one_of, require_range
 from ..model.cost import Price
 from ..model.errors import AdjournError, InputError, ParameterError
-from .errors import CallFailedError, EndpointError, RunCancelledError
-from .ledger import Ledger, Message, Settlement
+from .errors import CallFailedError, CapReachedError, EndpointError, RunCancelledError
+from .ledger import Ledger, Reservation, Settlement
 from .money import Rate
+from .reading import Message
 from .reply import Parsed, parse
 from .text import one_line
 
@@ -208,6 +209,8 @@ class Client:
         self._stop = threading.Event()
         self._first = threading.Lock()
         self._met = ledger.has_usage(run_id)
+        self._room = threading.Condition()
+        self._in_flight = 0
         self._strikes = 0
         self._held_until = 0.0
         self._fatal: AdjournError | None = None
@@ -324,16 +327,39 @@ class Client:
         rate = self.rates[call.model]
         limit = min(call.max_tokens or self.endpoint.max_tokens, self.endpoint.max_tokens)
         bound = prompt_bound(call)
-        reservation = self.ledger.reserve(
-            self.run_id, call.key, call.role, worst=rate.cost(bound, limit), prompt_bound=bound, completion_bound=limit, cap=self.cap
-        )
+        reservation = self._reserve(call, rate.cost(bound, limit), bound, limit)
         try:
-            parsed = self._send(call, limit, bound)
-        except httpx2.TransportError as error:
-            sent = not isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout))
-            parsed = Parsed(problem=f"{type(error).__name__}: {error}", known=not sent, retry=True)
-        self.ledger.settle(self.run_id, call.key, reservation, self._settlement(parsed, rate))
+            parsed = self._sent(call, limit, bound)
+            self.ledger.settle(self.run_id, call.key, reservation, self._settlement(parsed, rate))
+        finally:
+            with self._room:
+                self._in_flight -= 1
+                self._room.notify_all()
         return parsed
+
+    def _reserve(self, call: Call, worst: int, bound: int, limit: int) -> Reservation:
+        """Charge the worst case; where the cap has no room for it, wait for room that calls in flight may give back."""
+        with self._room:
+            while True:
+                try:
+                    reservation = self.ledger.reserve(
+                        self.run_id, call.key, call.role, worst=worst, prompt_bound=bound, completion_bound=limit, cap=self.cap
+                    )
+                    self._in_flight += 1
+                    return reservation
+                except CapReachedError:
+                    if not self._in_flight:
+                        raise
+                self._room.wait()
+                if self._stop.is_set():
+                    raise self._fatal or RunCancelledError()
+
+    def _sent(self, call: Call, limit: int, bound: int) -> Parsed:
+        try:
+            return self._send(call, limit, bound)
+        except httpx2.RequestError as error:
+            sent = not isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout))
+            return Parsed(problem=f"{type(error).__name__}: {error}", known=not sent)
 
     def _settlement(self, parsed: Parsed, rate: Rate) -> Settlement:
         usage = parsed.usage

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .ledger import Ledger
+from .reading import LedgerReader
 from .text import one_line
 
 __all__ = ["COLUMNS", "JUDGE_COLUMNS", "log_rows", "log_text"]
@@ -25,7 +25,7 @@ _NO_NAME = re.compile(r"^[^A-Za-z0-9]+|[^A-Za-z0-9._:/@ -]")
 _LONGEST_NAME = 100
 
 
-def log_text(ledger: Ledger, run_id: str, family: str) -> str:
+def log_text(ledger: LedgerReader, run_id: str, family: str) -> str:
     """CSV text of a run's log."""
     columns = COLUMNS if family == "reasoning" else JUDGE_COLUMNS
     stream = io.StringIO()
@@ -35,7 +35,7 @@ def log_text(ledger: Ledger, run_id: str, family: str) -> str:
     return stream.getvalue()
 
 
-def log_rows(ledger: Ledger, run_id: str, family: str) -> Iterator[dict[str, Any]]:
+def log_rows(ledger: LedgerReader, run_id: str, family: str) -> Iterator[dict[str, Any]]:
     """Rows of a run's log."""
     for outcome in ledger.outcomes(run_id):
         if family == "judging":

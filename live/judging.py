@@ -23,8 +23,8 @@ from ..model.judging.sampling import call_slot
 from . import prompts, verdicts
 from .campaign import Finished
 from .client import Call, Client
-from .ledger import Message
 from .questions import LONGEST_QUESTION, Item
+from .reading import Message
 from .text import one_line
 
 __all__ = ["LiveJudgingSource", "judge_work_on"]

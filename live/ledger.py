@@ -2,14 +2,14 @@ r"""The ledger of real runs: every attempt is paid for before it is sent, and no
 
 One SQLite file (WAL, ``synchronous = FULL``) with strict, append-only tables:
 
-=============  =================================================================================================
-``runs``       what was run: protocol, population, model, endpoint, price, settings, and the plan made before it
-``attempts``   one row for each HTTP attempt, committed **before** it is sent, with the worst case of its cost
+===============  ===============================================================================================
+``runs``         what was run: protocol, population, model, endpoint, price, settings, and the plan made before it
+``attempts``     one row for each HTTP attempt, committed **before** it is sent, with the worst case of its cost
 ``settlements``  how an attempt ended and what it cost; an attempt without one dangles and stays charged in full
-``charges``    the journal of the sum: each reservation and each settlement with the total after it
-``messages``   the answers, one for each call, written in the same transaction as their settlement
-``outcomes``   one row for each question that is done, with its audit trail
-=============  =================================================================================================
+``charges``      the journal of the sum: each reservation and each settlement with the total after it
+``messages``     the answers, one for each call, written in the same transaction as their settlement
+``outcomes``     one row for each question that is done, with its audit trail
+===============  ===============================================================================================
 
 With c the running total, an attempt whose worst case is x is refused unless c + x <= cap. The check, the row and the new total are one
 transaction under a write lock, so two processes on one ledger share one cap, whatever is killed at whatever moment. A settlement adds
@@ -25,20 +25,19 @@ import fcntl
 import json
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..model.errors import FileFormatError, InputError
 from . import schema
 from .errors import CapReachedError, LedgerError, LedgerFullError
 from .money import usd
+from .reading import LedgerReader, Message
 
-__all__ = ["BALLAST_BYTES", "Ledger", "Message", "Reservation", "Settlement", "Totals"]
+__all__ = ["BALLAST_BYTES", "Ledger", "Reservation", "Settlement"]
 
 BALLAST_BYTES = 16 * 2**20
 _NO_ROOM = "{}: the disk is full or failing; nothing more was sent. Make room, then --resume."
@@ -61,30 +60,6 @@ class Reservation:
     attempt_id: int
     number: int
     worst: int
-
-
-@dataclass(frozen=True)
-class Message:
-    """An answer as the endpoint gave it.
-
-    Parameters
-    ----------
-    text : str
-        The content; sanitised where it is shown or quoted, not here.
-    tokens : list
-        For each token [text, log-probability, [[alternative, log-probability], ...]]; empty where the endpoint gave none.
-    finish_reason, model : str
-        As the endpoint says.
-    prompt_tokens, completion_tokens : int
-        As the endpoint bills.
-    """
-
-    text: str
-    tokens: list[Any]
-    finish_reason: str
-    model: str
-    prompt_tokens: int
-    completion_tokens: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,48 +91,19 @@ class Settlement:
     message: Message | None = None
 
 
-@dataclass(frozen=True)
-class Totals:
-    """Sums over a ledger, picodollars.
-
-    Attributes
-    ----------
-    charged : int
-        What counts against the cap.
-    settled : int
-        Of it, cost that the endpoint's usage confirms.
-    uncertain : int
-        Of it, reservations of attempts that failed without a known cost.
-    dangling : int
-        Of it, reservations of attempts that nobody settled (in flight, or their process died).
-    attempts, dangling_attempts : int
-        Numbers of rows.
-    """
-
-    charged: int
-    settled: int
-    uncertain: int
-    dangling: int
-    attempts: int
-    dangling_attempts: int
-
-
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-@dataclass
-class Ledger:
-    """An open ledger; safe to share between threads, and to open in several processes at once.
+class Ledger(LedgerReader):
+    """A ledger to write to; safe to share between threads, and to open in several processes at once.
 
     Parameters
     ----------
-    path : Path
+    path : str or Path
         The file; made if it is not there (its folder must be).
     ballast_bytes : int
         Room that is kept on the disk for answers on their way.
-    read_only : bool
-        Open for looking only: nothing is written to it.
 
     Raises
     ------
@@ -169,79 +115,46 @@ class Ledger:
         If there is no room for the ballast.
     """
 
-    path: Path
-    ballast_bytes: int = BALLAST_BYTES
-    read_only: bool = False
-    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
-    _full: bool = field(default=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.path = Path(self.path)
-        if self.read_only and not self.path.is_file():
-            raise InputError(f"no ledger at {self.path}; give the file that adjourn run wrote.")
-        try:
-            self._connection = self._open()
-        except sqlite3.DatabaseError as error:
-            if "full" in str(error):
-                raise LedgerFullError(f"the disk of {self.path} is full; nothing was sent. Make room.") from None
-            if isinstance(error, sqlite3.OperationalError):
-                raise LedgerError(f"{self.path}: the ledger cannot be opened ({error}).") from None
-            raise FileFormatError(self.path, f"no ledger ({error}).") from None
+    def __init__(self, path: str | Path, ballast_bytes: int = BALLAST_BYTES) -> None:
+        self._ballast_bytes = ballast_bytes
+        self._full = False
         self._claims = -1
-        if not self.read_only:
-            self._claims = os.open(self._side("claims"), os.O_RDWR | os.O_CREAT, 0o600)
-            self._make_ballast()
+        super().__init__(path)
+        self._claims = os.open(self._side("claims"), os.O_RDWR | os.O_CREAT, 0o600)
+        self._make_ballast()
 
     def _side(self, what: str) -> Path:
         return self.path.with_name(f"{self.path.name}-{what}")
 
-    def _open(self) -> sqlite3.Connection:
-        if not self.read_only and not self.path.exists():
+    def _require_file(self) -> None:
+        if not self.path.exists():
             # The answers of a run are the user's own: readable by nobody else.
             os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
-        connection = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA busy_timeout = 60000")
-        connection.execute("PRAGMA foreign_keys = ON")
-        if self.read_only:
-            connection.execute("PRAGMA query_only = ON")
-        else:
-            schema.enter_wal(connection)
-            connection.execute("PRAGMA synchronous = FULL")
-            schema.make_tables(connection)
-        application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-        if application != schema.APPLICATION or version != schema.VERSION:
-            connection.close()
-            raise FileFormatError(
-                self.path, f"no ledger of version {schema.VERSION}; name a new file, or the file that this version wrote."
-            )
-        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        schema.enter_wal(connection)
+        connection.execute("PRAGMA synchronous = FULL")
+        schema.make_tables(connection)
 
     def _make_ballast(self) -> None:
         descriptor = os.open(self._side("ballast"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if self.ballast_bytes:
-                os.posix_fallocate(descriptor, 0, self.ballast_bytes)
+            if self._ballast_bytes:
+                os.posix_fallocate(descriptor, 0, self._ballast_bytes)
         except OSError as error:
             self._side("ballast").unlink(missing_ok=True)
             raise LedgerFullError(
-                f"no room of {self.ballast_bytes} bytes beside {self.path} ({error.strerror}); nothing was sent. Make room."
+                f"no room of {self._ballast_bytes} bytes beside {self.path} ({error.strerror}); nothing was sent. Make room."
             ) from None
         finally:
             os.close(descriptor)
 
     def close(self) -> None:
         """Close the files; claims are given up."""
-        with self._lock:
-            self._connection.close()
-            if self._claims >= 0:
-                os.close(self._claims)
-                self._claims = -1
-
-    def __enter__(self) -> Ledger:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+        super().close()
+        if self._claims >= 0:
+            os.close(self._claims)
+            self._claims = -1
 
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
@@ -256,13 +169,6 @@ class Ledger:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        with self._lock:
-            try:
-                return self._connection.execute(query, values).fetchall()
-            except sqlite3.DatabaseError as error:
-                raise LedgerError(f"{self.path}: cannot be read ({error}).") from None
-
     # --- runs -----------------------------------------------------------------------------------------------------------------------
 
     def start_run(
@@ -275,13 +181,6 @@ class Ledger:
                 return connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", values).rowcount == 1
         except sqlite3.DatabaseError as error:
             raise self._failure(error) from None
-
-    def runs(self) -> list[dict[str, Any]]:
-        """All runs, oldest first."""
-        rows = self._rows("SELECT run_id, created, family, protocol, model, settings, plan FROM runs ORDER BY created, rowid")
-        names = ("run_id", "created", "family", "protocol", "model", "settings", "plan")
-        decoded = ("protocol", "settings", "plan")
-        return [{name: json.loads(value) if name in decoded else value for name, value in zip(names, row, strict=True)} for row in rows]
 
     # --- money ----------------------------------------------------------------------------------------------------------------------
 
@@ -386,47 +285,7 @@ class Ledger:
             return LedgerFullError(_NO_ROOM.format(self.path))
         return LedgerError(f"{self.path}: the ledger cannot be written ({error}); nothing more was sent.")
 
-    def charged(self) -> int:
-        """Picodollars that count against the cap."""
-        rows = self._rows("SELECT total FROM charges ORDER BY seq DESC LIMIT 1")
-        return int(rows[0][0]) if rows else 0
-
-    def totals(self, run_id: str | None = None) -> Totals:
-        """Add up the ledger, or one run."""
-        rows = self._rows(
-            "SELECT coalesce(sum(coalesce(s.cost, a.reserved)), 0), coalesce(sum(CASE WHEN s.known = 1 THEN s.cost END), 0),"
-            " coalesce(sum(CASE WHEN s.known = 0 THEN s.cost END), 0), coalesce(sum(CASE WHEN s.cost IS NULL THEN a.reserved END), 0),"
-            " count(*), count(*) - count(s.cost)"
-            " FROM attempts a LEFT JOIN settlements s ON s.attempt_id = a.id WHERE ? IS NULL OR a.run_id = ?",
-            (run_id, run_id),
-        )
-        return Totals(*(int(value) for value in rows[0]))
-
-    def by_role(self, run_id: str | None = None) -> list[dict[str, Any]]:
-        """Spending by role: answered calls, attempts, tokens that were reported, picodollars."""
-        rows = self._rows(
-            "SELECT a.role, sum(s.state = 'answered'), count(*), coalesce(sum(s.prompt_tokens), 0), coalesce(sum(s.completion_tokens), 0),"
-            " sum(coalesce(s.cost, a.reserved)), sum(CASE WHEN s.known = 1 THEN 0 ELSE coalesce(s.cost, a.reserved) END)"
-            " FROM attempts a LEFT JOIN settlements s ON s.attempt_id = a.id WHERE ? IS NULL OR a.run_id = ?"
-            " GROUP BY a.role ORDER BY min(a.id)",
-            (run_id, run_id),
-        )
-        names = ("role", "calls", "attempts", "prompt_tokens", "completion_tokens", "charged", "uncertain")
-        return [dict(zip(names, (row[0], *(int(value or 0) for value in row[1:])), strict=True)) for row in rows]
-
     # --- answers --------------------------------------------------------------------------------------------------------------------
-
-    def message(self, run_id: str, call_key: str) -> Message | None:
-        """Give the stored answer of a call, if it has one."""
-        rows = self._rows(
-            "SELECT text, tokens, finish_reason, model, prompt_tokens, completion_tokens FROM messages WHERE run_id = ? AND call_key = ?",
-            (run_id, call_key),
-        )
-        return Message(rows[0][0], json.loads(rows[0][1]), *rows[0][2:]) if rows else None
-
-    def has_usage(self, run_id: str) -> bool:
-        """Whether the endpoint has ever reported usage in this run."""
-        return bool(self._rows("SELECT 1 FROM messages WHERE run_id = ? LIMIT 1", (run_id,)))
 
     def finish(self, run_id: str, question_id: str, answer: str | None, correct: bool | None, audit: Mapping[str, Any]) -> None:
         """Write the outcome of a question; the first one stands."""
@@ -444,20 +303,6 @@ class Ledger:
         except sqlite3.DatabaseError as error:
             raise self._failure(error) from None
 
-    def finished_since(self, run_id: str, row: int) -> tuple[list[str], int]:
-        """Questions whose outcomes were written after a row (0: all), and the last row."""
-        rows = self._rows("SELECT rowid, question_id FROM outcomes WHERE rowid > ? AND run_id = ? ORDER BY rowid", (row, run_id))
-        return [question for _, question in rows], int(rows[-1][0]) if rows else row
-
-    def is_finished(self, run_id: str, question_id: str) -> bool:
-        """Whether a question has an outcome."""
-        return bool(self._rows("SELECT 1 FROM outcomes WHERE run_id = ? AND question_id = ?", (run_id, question_id)))
-
-    def outcomes(self, run_id: str) -> list[dict[str, Any]]:
-        """Outcomes of a run in the order in which they came."""
-        rows = self._rows("SELECT question_id, answer, correct, audit FROM outcomes WHERE run_id = ? ORDER BY rowid", (run_id,))
-        return [{"question_id": q, "answer": a, "correct": None if c is None else bool(c), "audit": json.loads(t)} for q, a, c, t in rows]
-
     # --- claims ---------------------------------------------------------------------------------------------------------------------
 
     def claim(self, run_id: str, index: int) -> bool:
@@ -471,28 +316,6 @@ class Ledger:
     def release(self, run_id: str, index: int) -> None:
         """Give a question back."""
         fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, _claim_byte(run_id, index))
-
-    # --- audit ----------------------------------------------------------------------------------------------------------------------
-
-    def check(self) -> list[str]:
-        """Everything that is wrong with the ledger (nothing, if it is sound)."""
-        problems = [str(row[0]) for row in self._rows("PRAGMA integrity_check") if row[0] != "ok"]
-        problems += [f"foreign key: {row}" for row in self._rows("PRAGMA foreign_key_check")]
-        running = 0
-        for seq, delta, total in self._rows("SELECT seq, delta, total FROM charges ORDER BY seq"):
-            running += delta
-            if running != total:
-                problems.append(f"charge {seq}: total {total}, the sum is {running}")
-                break
-        if running != self.totals().charged:
-            problems.append(f"the journal's sum {running} is not the attempts' {self.totals().charged}")
-        orphans = self._rows(
-            "SELECT count(*) FROM settlements s LEFT JOIN messages m ON m.attempt_id = s.attempt_id"
-            " WHERE s.state = 'answered' AND m.text IS NULL"
-        )
-        if orphans[0][0]:
-            problems.append(f"{orphans[0][0]} answered attempts without a message")
-        return problems
 
 
 def _claim_byte(run_id: str, index: int) -> int:

@@ -26,8 +26,8 @@ from . import prompts
 from .answers import Clusters, Reading, Similarity, token_overlap
 from .campaign import Finished
 from .client import Call, Client
-from .ledger import Message
 from .questions import LONGEST_QUESTION, Question
+from .reading import Message
 from .scorers import rules
 from .steps import DEFAULT_VOCABULARY, Contradiction, StepSignals, segment, signals
 from .text import clean

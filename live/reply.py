@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .ledger import Message
+from .reading import Message
 from .text import LONGEST_TEXT
 
 __all__ = ["Parsed", "parse"]

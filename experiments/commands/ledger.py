@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ...live.export import log_text
-from ...live.ledger import Ledger, Totals
 from ...live.money import usd
+from ...live.reading import LedgerReader, Totals
 from ...model import AdjournError, InputError
 from ...model.result import share
 from ..after_run import Prediction, actual_of, compare
@@ -32,7 +32,7 @@ def ledger(
     out: OutFile = None,
 ) -> None:
     """Show spending by role and predicted against actual; export the log; check the ledger."""
-    with Ledger(path, read_only=True) as book:
+    with LedgerReader(path) as book:
         runs = {entry["run_id"]: entry for entry in book.runs()}
         if not runs:
             raise InputError(f"{path} holds no run yet.")
@@ -52,7 +52,7 @@ def ledger(
         raise AdjournError(f"{path} is damaged: {report['problems'][0]}. Do not run on it; keep a copy.")
 
 
-def run_report(book: Ledger, run_id: str) -> dict[str, Any]:
+def run_report(book: LedgerReader, run_id: str) -> dict[str, Any]:
     """Tell what a run did: accuracy, spending by role, and predicted against actual."""
     entry = next(entry for entry in book.runs() if entry["run_id"] == run_id)
     settings = entry["settings"]

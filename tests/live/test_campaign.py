@@ -12,8 +12,8 @@ from faultproxy import proxied
 from hammer import COMMAND, choose, hammer
 from scripted import questions, text_of
 
-from adjourn.live.ledger import Ledger
 from adjourn.live.money import PICO
+from adjourn.live.reading import LedgerReader
 
 
 def write_questions(path, count):
@@ -61,7 +61,7 @@ def test_a_run_stops_at_its_cap_and_goes_on_when_the_cap_is_raised(tmp_path, pri
         common = [*words, "--ledger", tmp_path / "ledger.db", "--base-url", server.url]
         stopped = cli("run", *common, "--cap-usd", 0.0004)
         before = len(server.asked)
-        with Ledger(tmp_path / "ledger.db", read_only=True) as book:
+        with LedgerReader(tmp_path / "ledger.db") as book:
             charged = book.charged()
         again = cli("run", *common, "--cap-usd", 0.0004, "--resume")
         after = len(server.asked)
@@ -165,7 +165,7 @@ def test_an_interrupted_run_keeps_what_was_answered_and_goes_on_when_resumed(tmp
         go_on.set()
         _, errors = process.communicate(timeout=60)
         sent = [asked.key for asked in server.asked]
-        with Ledger(ledger, read_only=True) as book:
+        with LedgerReader(ledger) as book:
             assert book.check() == []
             assert book.totals().dangling_attempts == 0
             assert len(book._rows("SELECT 1 FROM messages")) == len(sent)

@@ -409,3 +409,12 @@ def test_a_first_call_that_is_too_long_does_not_end_the_run_but_three_do(client_
         with pytest.raises(EndpointError, match="never answered"):
             client.ask(call("e"))
         assert len(server.asked) == 3
+
+
+def test_a_call_waits_for_the_room_that_calls_in_flight_give_back(client_of, ledger):
+    # Room for the worst case of one call, not of two; in truth each costs a twentieth of it.
+    with serve(lambda asked: completion("4", prompt=2, tokens=1)) as server:
+        client = client_of(server.url, cap=worst(call()) * 5 // 4, concurrency=4)
+        messages = client.ask_all([call(str(n)) for n in range(6)])
+    assert len(messages) == 6
+    assert max(row[0] for row in ledger._rows("SELECT total FROM charges")) <= worst(call()) * 5 // 4

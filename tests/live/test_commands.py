@@ -11,7 +11,7 @@ from adjourn.experiments.designs import Design
 from adjourn.experiments.families import reasoning_case
 from adjourn.experiments.study import assess
 from adjourn.experiments.totals import Total
-from adjourn.live.ledger import Ledger
+from adjourn.live.reading import LedgerReader
 from adjourn.model import InputError, load_population, load_protocol
 
 GOOD = """as_of = "2026-11-01"
@@ -180,7 +180,7 @@ def test_questions_without_a_known_answer_are_run_and_not_graded(tmp_path, cli, 
     report = json.loads(result.stdout)
     assert (report["done"], report["graded"], report["accuracy"]) == (2, 0, None)
     assert "right" not in {row["quantity"] for row in report["predicted_vs_actual"]}
-    with Ledger(tmp_path / "ledger.db", read_only=True) as book:
+    with LedgerReader(tmp_path / "ledger.db") as book:
         assert [(o["answer"], o["correct"]) for o in book.outcomes(report["run_id"])] == [("blue", None)] * 2
 
 

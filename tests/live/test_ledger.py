@@ -14,7 +14,8 @@ import pytest
 from livecase import RUN
 
 from adjourn.live.errors import CapReachedError, LedgerFullError
-from adjourn.live.ledger import Ledger, Message, Settlement
+from adjourn.live.ledger import Ledger, Settlement
+from adjourn.live.reading import LedgerReader, Message
 from adjourn.model import FileFormatError, InputError
 
 ANSWER = Message("text", [], "stop", "m", 10, 5)
@@ -102,7 +103,7 @@ def test_damage_is_found(ledger):
     raw.execute("UPDATE charges SET delta = delta + 1 WHERE seq = 1")
     raw.commit()
     raw.close()
-    with Ledger(ledger.path, read_only=True) as book:
+    with LedgerReader(ledger.path) as book:
         assert any("charge 1" in problem for problem in book.check())
 
 
@@ -129,7 +130,7 @@ def test_another_database_is_refused_and_left_alone(tmp_path):
 
 def test_looking_at_a_ledger_that_is_not_there_makes_none(tmp_path):
     with pytest.raises(InputError, match="no ledger"):
-        Ledger(tmp_path / "x.db", read_only=True)
+        LedgerReader(tmp_path / "x.db")
     assert list(tmp_path.iterdir()) == []
 
 

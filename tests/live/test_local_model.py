@@ -16,6 +16,7 @@ from adjourn.live.client import Call, Client, Endpoint
 from adjourn.live.errors import CallFailedError
 from adjourn.live.ledger import Ledger
 from adjourn.live.money import PICO, Rate
+from adjourn.live.reading import LedgerReader
 from adjourn.live.replay import RecordedJudgingSource
 from adjourn.live.steps import entropy_bounds
 from adjourn.model import Price
@@ -90,7 +91,7 @@ def samre_run(endpoint, tmp_path_factory):
 def test_uaad_runs_end_to_end_and_every_question_has_its_audit_trail(uaad_run):
     folder, report = uaad_run
     assert report["done"] == len(QUESTIONS)
-    with Ledger(folder / "ledger.db", read_only=True) as book:
+    with LedgerReader(folder / "ledger.db") as book:
         assert book.check() == []
         outcomes = book.outcomes(report["run_id"])
         assert {outcome["question_id"] for outcome in outcomes} == {row["question_id"] for row in QUESTIONS}
@@ -110,7 +111,7 @@ def test_uaad_runs_end_to_end_and_every_question_has_its_audit_trail(uaad_run):
 def test_samre_runs_end_to_end_and_every_item_has_its_audit_trail(samre_run):
     folder, report = samre_run
     assert report["done"] == len(ITEMS)
-    with Ledger(folder / "ledger.db", read_only=True) as book:
+    with LedgerReader(folder / "ledger.db") as book:
         assert book.check() == []
         for outcome in book.outcomes(report["run_id"]):
             audit = outcome["audit"]
@@ -135,7 +136,7 @@ def test_the_log_of_a_judged_run_is_read(samre_run, cli, tmp_path):
 def test_spending_is_what_usage_and_prices_say(request, which):
     folder, report = request.getfixturevalue(which)
     rate = Rate.of(PRICE)
-    with Ledger(folder / "ledger.db", read_only=True) as book:
+    with LedgerReader(folder / "ledger.db") as book:
         usages = book._rows("SELECT prompt_tokens, completion_tokens FROM messages")
         assert book.charged() == sum(rate.cost(*usage) for usage in usages)
     assert report["ledger"]["uncertain_usd"] == report["ledger"]["dangling_usd"] == 0
@@ -249,7 +250,7 @@ def test_a_prompt_too_long_for_the_model_fails_that_call_alone(tmp_path, endpoin
 
 def test_no_prompt_has_more_tokens_than_its_bytes_allow(uaad_run):
     folder, _ = uaad_run
-    with Ledger(folder / "ledger.db", read_only=True) as book:
+    with LedgerReader(folder / "ledger.db") as book:
         rows = book._rows(
             "SELECT a.prompt_bound, s.prompt_tokens, a.completion_bound, s.completion_tokens"
             " FROM attempts a JOIN settlements s ON s.attempt_id = a.id"

@@ -13,8 +13,8 @@ from pathlib import Path
 from faultproxy import AFTER, BEFORE, CHANGED, Exchange, FaultProxy
 from scripted import wire_key
 
-from adjourn.live.ledger import Ledger
 from adjourn.live.money import PICO, Rate
+from adjourn.live.reading import LedgerReader
 from adjourn.model import Price
 
 COMMAND = "import sys; from adjourn.experiments.cli import main; sys.argv[0] = 'adjourn'; main()"
@@ -122,7 +122,7 @@ def hammer(
 
 
 def _highest(ledger: Path) -> int:
-    with Ledger(ledger, read_only=True) as book:
+    with LedgerReader(ledger) as book:
         return max(row[0] for row in book._rows("SELECT total FROM charges"))
 
 
@@ -130,7 +130,7 @@ def _has_run(ledger: Path) -> bool:
     if not ledger.exists():
         return False
     try:
-        with Ledger(ledger, read_only=True) as book:
+        with LedgerReader(ledger) as book:
             return bool(book.runs())
     except Exception:
         return False
@@ -138,7 +138,7 @@ def _has_run(ledger: Path) -> bool:
 
 def _judge(report: Report, proxy: FaultProxy, ledger: Path) -> None:
     """Compare the ledger with what the proxy saw; every line here is an invariant."""
-    with Ledger(ledger, read_only=True) as book:
+    with LedgerReader(ledger) as book:
         (run,) = book.runs()
         assert book.check() == []
         totals = book.totals()
