@@ -1,8 +1,9 @@
 r"""The choice among designs: what is wanted, which design that makes, and what would change the answer.
 
-A design is affordable where P(total money > budget) <= risk. Climb from the cheapest affordable design: a dearer one takes the place of the present one where it
-gains more than ``tolerance`` in expected accuracy and is better in at least the share ``confidence`` of the draws. Money is thus not spent on a gain that the pilot
-and the borrowed parameters leave in doubt. Last, a cheaper design within ``tolerance`` of where the climb ended is preferred.
+A design is affordable where P(total money > budget) <= risk. Climb from the cheapest affordable design: a dearer one takes the place of
+the present one where it gains more than ``tolerance`` in expected accuracy and is better in at least the share ``confidence`` of the
+draws. Money is thus not spent on a gain that the pilot and the borrowed parameters leave in doubt. Last, a cheaper design within
+``tolerance`` of where the climb ended is preferred.
 
 With a target accuracy, the cheapest affordable design that is expected to reach it is chosen.
 """

@@ -97,7 +97,7 @@ def _sampling() -> Iterator[Design]:
 
 
 def _debate_stops(agents: int, rounds: int) -> Iterator[tuple[str, RoundStop]]:
-    """Stopping rules of a debate, one of each equivalence cell."""
+    """Yield stopping rules of a debate, one of each equivalence cell."""
     yield "", FixedRounds()
     seen: set[bytes] = set()
     for tau_c, epsilon in (("1", "1"), ("1", "0"), ("0.80", "0.05")) if rounds > 2 else ():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_the_frontier_rises_in_money_and_in_accuracy(plain: Plan) -> None:
     money = [o.usd_per_question for o in plain.frontier]
     accuracy = [o.robust_accuracy for o in plain.frontier]
     assert money == sorted(money)
-    assert all(a < b for a, b in zip(accuracy, accuracy[1:], strict=False))
+    assert all(a < b for a, b in pairwise(accuracy))
 
 
 def test_wins_are_shares_of_the_draws(plain: Plan) -> None:
