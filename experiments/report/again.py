@@ -82,6 +82,7 @@ _MAKERS = {
     "sweep": _sweep,
     "sensitivity": lambda p: _study("sensitivity", p),
     "discover": lambda p: _study("discover", p),
+    "compare": lambda p: ["compare", *p["protocols"], "--population", str(p["population"])],
     "audit": lambda p: ["audit", str(p.get("file", "FILE"))],
     "validate": _validate,
     "reproduce": _reproduce,

@@ -7,15 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from ...model import Estimate, Result
 from ..audit import Audit
+from ..compare import Comparison
 from ..console import UNITS, format_estimate
 from ..discovery import Discovery
 from ..plots import plot_box, plot_reliability, plot_residuals, plot_sensitivity, plot_sweep
 from ..reproduce import Reproduction
-from ..saved import PlainResult, SavedResult
+from ..saved import PlainResult, SavedResult, simulation
 from ..sensitivity import Sensitivity
 from ..sweep import Sweep
 from ..validate import Validation
@@ -94,8 +96,8 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        if value == int(value) and abs(value) < 1e6:
-            return str(int(value))
+        if math.isclose(value, round(value), rel_tol=1e-9, abs_tol=1e-12) or 1e3 <= abs(value) < 1e9:
+            return f"{round(value):,}" if abs(value) >= 1e4 else str(round(value))
         return f"{value:.4g}"
     return str(value)
 
@@ -151,13 +153,13 @@ def _sweep(r: Sweep) -> Section:
             f"The most accurate protocol changes at {len(r.flips)} places." if r.flips else "The ranking never changes on this grid."
         )
     figures = [Figure(plot_sweep(r), "Accuracy over the grid; within a cell nothing changes.")]
-    if "calls" in r.quantities and len(r.axes) > 1:
+    if "calls" in r.quantities and len(r.axes) > 1 and np.nanstd(r.grid("calls")) > 0:
         figures.append(Figure(plot_sweep(r, "calls"), "Expected calls a question."))
     if "regret" in r.quantities:
         figures.append(Figure(plot_sweep(r, "regret"), "Accuracy that the best stopping rule of the same calls would add."))
     records = [{k: v for k, v in row.items() if not k.endswith(("_low", "_high"))} for row in r.cell_records()]
     flips = [{"parameter": f.axis, "from": f.low, "to": f.high, **f.at, "before": f.before, "after": f.after} for f in r.flips]
-    tables = [Table.of("Cells with their exact edges", records)]
+    tables = [Table.of("Cells with their exact edges" if any(c.edges for c in r.cells) else "Cells", records)]
     if flips:
         tables.append(Table.of("Where the most accurate protocol changes", flips))
     return Section(
@@ -170,6 +172,35 @@ def _sweep(r: Sweep) -> Section:
         provenance=r.provenance,
         again=command_again("sweep", r.provenance),
     )
+
+
+def _comparison(r: Comparison) -> Section:
+    protocols = [simulation(p) for p in r.protocols]
+    answer, rows = [], []
+    for d in r.differences:
+        answer.append(f"{d.first} minus {d.second}: accuracy {d.accuracy.mean:+.4f} ({_interval(d.accuracy)}).")
+        rows.append({"first": d.first, "second": d.second, "accuracy": told(d.accuracy), **{k: told(e) for k, e in d.costs.items()}})
+        if d.equal_cost is not None:
+            e = d.equal_cost
+            answer.append(f"At equal {e.by} ({e.thinned} thinned to {e.share.mean:.1%}): {e.accuracy.mean:+.4f} ({_interval(e.accuracy)}).")
+    means = [
+        {"protocol": p.protocol, **{k: told(e) for k, e in p.means.items() if e is not None and k in ("accuracy", "calls", "depth", "usd")}}
+        for p in protocols
+    ]
+    return Section(
+        title=f"Comparison on {r.population}",
+        asked="How do " + ", ".join(p.protocol for p in protocols) + " differ on the same questions?",
+        answer=tuple(answer),
+        figures=(),
+        tables=(Table.of("Differences (first minus second)", rows), Table.of("Each protocol, a question", means)),
+        assumptions=tuple(r.notes),
+        provenance=r.provenance,
+        again=command_again("compare", {"protocols": [p.protocol for p in protocols], "population": r.population}),
+    )
+
+
+def _interval(e: Estimate) -> str:
+    return "exact" if e.is_exact else f"95 % interval {e.low:+.4f} to {e.high:+.4f}"
 
 
 def _sensitivity(r: Sensitivity) -> Section:
@@ -323,6 +354,7 @@ def _any(r: SavedResult) -> Section:
 
 
 _MAKERS: dict[type, Callable[[Any], Section]] = {
+    Comparison: _comparison,
     Sweep: _sweep,
     Sensitivity: _sensitivity,
     Discovery: _discovery,

@@ -10,6 +10,7 @@ import pytest
 from adjourn.experiments.apart import tell_apart
 from adjourn.experiments.audit import audit_data
 from adjourn.experiments.axes import read_axes
+from adjourn.experiments.compare import compare
 from adjourn.experiments.discovery import discover
 from adjourn.experiments.families import reasoning_case
 from adjourn.experiments.report import build_page, section_of
@@ -32,6 +33,7 @@ def results():
         "solve": solve("cot_sc", Request("n", accuracy=0.83)),
         "apart": tell_apart("cot", "cot_sc"),
         "audit": audit_data({"agreement": [{"agreement": "86.3", "kappa": "0.60"}]}),
+        "comparison": compare([reasoning_case("cot_sc"), reasoning_case("fixed_mad")], samples=2_000),
         "other": PlainResult(data={"kind": "other", "provenance": {}, "notes": ["<script>alert(1)</script>"], "value": 3.5}),
     }
 
