@@ -1,0 +1,190 @@
+"""Monte Carlo runs of judging protocols: the driver, checkpoints and clusters of reasoning debates, with a kernel of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..model.checks import require_count, require_range
+from ..model.draws import split_seed
+from ..model.errors import InterruptedRunError, ParameterError
+from ..model.judging import JudgingPopulation, JudgingProtocol, JudgingTally, summarise_judging
+from ..model.judging.agreement import agreement
+from ..model.judging.outcomes import outcome_shape
+from ..model.outcomes import Pricing
+from ..model.result import Result
+from .backends import Where
+from .checkpoint import Checkpoint
+from .driver import DEFAULT_SAMPLES, MOST_FOR_PRECISION, MOST_SAMPLES, Interrupted, Progress, Run, State
+from .judging_plan import JudgingPlan, make_judging_plan
+from .run import Counts, writable
+
+__all__ = ["JudgingJob", "JudgingPaths", "simulate_judging"]
+
+_NO_PATHS = np.zeros((3, 0), dtype=np.int64)
+
+
+class JudgingPaths(NamedTuple):
+    """What became of each item of a range; arrays of one entry an item.
+
+    Attributes
+    ----------
+    outcome : ndarray of int
+        Point of the outcome lattice.
+    same, fresh : ndarray of int
+        Verdict when the answers change places, with the same and with fresh noise.
+    """
+
+    outcome: Counts
+    same: Counts
+    fresh: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class JudgingJob:
+    """A judging protocol on a population with a seed, as numbers.
+
+    Parameters
+    ----------
+    plan : JudgingPlan
+        What the kernel reads.
+    seed : int
+        64-bit key.
+    """
+
+    plan: JudgingPlan
+    seed: int
+
+    @classmethod
+    def of(cls, protocol: JudgingProtocol, population: JudgingPopulation, seed: int) -> JudgingJob:
+        """Lay out a job.
+
+        Raises
+        ------
+        ParameterError
+            If the seed is no 64-bit integer.
+        """
+        split_seed(seed)
+        return cls(make_judging_plan(protocol, population), int(seed))
+
+    def __reduce__(self) -> tuple[type[JudgingJob], tuple[JudgingPlan, int]]:
+        return JudgingJob, (self.plan, self.seed)
+
+    @property
+    def size(self) -> int:
+        """Points of the outcome lattice, and two counts of verdicts that stay."""
+        return int(np.prod(self.plan.shape)) + 2
+
+    @cached_property
+    def _arguments(self) -> tuple[JudgingPlan, np.uint32, np.uint32]:
+        low, high = split_seed(self.seed)
+        return JudgingPlan(*(writable(value) for value in self.plan)), np.uint32(low), np.uint32(high)
+
+    def room(self) -> Any:
+        """Allocate working memory for one thread."""
+        from .judging_kernel import make_judging_room
+
+        return make_judging_room(self.plan)
+
+    def count(self, lo: int, hi: int, room: Any = None) -> Counts:
+        """Count the outcomes of items lo .. hi - 1; shape (size,)."""
+        counts = np.zeros(self.size, dtype=np.int64)
+        self._play(lo, hi, counts, _NO_PATHS, room)
+        return counts
+
+    def trace(self, lo: int, hi: int, room: Any = None) -> JudgingPaths:
+        """Paths of items lo .. hi - 1, one by one."""
+        paths = np.zeros((3, hi - lo), dtype=np.int64)
+        self._play(lo, hi, np.zeros(self.size, dtype=np.int64), paths, room)
+        return JudgingPaths(*paths)
+
+    def outcomes(self, lo: int, hi: int, room: Any = None) -> Counts:
+        """Lattice point of each item lo .. hi - 1."""
+        return self.trace(lo, hi, room).outcome
+
+    def _play(self, lo: int, hi: int, counts: Counts, paths: Counts, room: Any) -> None:
+        from .jit import ready  # these import numba, which takes a second
+        from .judging_kernel import judge_range
+
+        plan, k0, k1 = self._arguments
+        room = room or self.room()
+        ready(judge_range, plan, room, k0, k1, 0, 0, counts, _NO_PATHS)
+        judge_range(plan, room, k0, k1, lo, hi - lo, counts, paths)
+
+    def fingerprint(self) -> str:
+        """Hash of the plan and the seed."""
+        digest = hashlib.sha256(b"judging ")
+        for name, value in zip(self.plan._fields, self.plan, strict=True):
+            array = np.ascontiguousarray(value)
+            digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+            digest.update(array.tobytes())
+        digest.update(f"seed {self.seed}".encode())
+        return digest.hexdigest()
+
+
+def simulate_judging(
+    protocol: JudgingProtocol,
+    population: JudgingPopulation,
+    *,
+    samples: int | None = None,
+    seed: int = 0,
+    precision: float | None = None,
+    threads: int | None = None,
+    chunk: int | None = None,
+    checkpoint: str | Path | None = None,
+    scheduler: str | None = None,
+    local_cluster: int | None = None,
+    pool: Any = None,
+    progress: Progress | None = None,
+    pricing: Pricing | None = None,
+) -> Result:
+    """Simulate items 0, 1, 2, ... by the compiled engine; parameters, guarantees and errors as of :func:`.driver.simulate`.
+
+    Parameters
+    ----------
+    protocol, population
+        What to run.
+    samples, seed, precision, threads, chunk, checkpoint, scheduler, local_cluster, pool, progress, pricing
+        As of :func:`.driver.simulate`, with items for questions.
+    """
+    if samples is not None:
+        require_count("samples", samples, 1, MOST_SAMPLES)
+    if precision is not None:
+        require_range("precision", precision, 1e-6, 0.5)
+    most = samples or (DEFAULT_SAMPLES if precision is None else MOST_FOR_PRECISION)
+    job = JudgingJob.of(protocol, population, seed)
+    about = {"protocol": protocol.name, "population": population.name}
+    run = Run(job, None if checkpoint is None else Checkpoint(Path(checkpoint), job, about), progress, chunk)
+    if run.state.done > most:
+        raise ParameterError("samples", most, f"at least {run.state.done} (what {checkpoint} holds already)")
+
+    def half_width(state: State) -> float:
+        accuracy, _ = agreement(_masses(protocol, state).sum(axis=(2, 3)), population.ties, state.done)
+        return math.inf if accuracy is None else accuracy.half_width
+
+    def result(state: State, *notes: str) -> Result:
+        tally = JudgingTally(_masses(protocol, state), int(state.counts[-2]), int(state.counts[-1]))
+        return summarise_judging(protocol, population, tally, engine="mc", samples=state.done, seed=seed, pricing=pricing, notes=notes)
+
+    def precise(state: State) -> bool:
+        return precision is None or half_width(state) <= precision
+
+    try:
+        state = run.upto(most, Where(threads, scheduler, local_cluster, pool), None if precision is None else precise)
+    except Interrupted as stop:
+        kept = f"; {checkpoint} holds them" if checkpoint is not None else ""
+        partial = result(stop.state, f"{stop} of at most {most:,}") if stop.state.done else None
+        raise InterruptedRunError(f"{stop}{kept}.", partial) from None
+    if not precise(state):
+        return result(state, f"the precision of {precision:g} was not reached within {most:,} items")
+    return result(state)
+
+
+def _masses(protocol: JudgingProtocol, state: State) -> Counts:
+    return state.counts[:-2].reshape(outcome_shape(protocol))
