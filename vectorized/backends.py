@@ -158,8 +158,13 @@ class Where(NamedTuple):
     local_cluster: int | None = None
     pool: Any = None
 
-    def start(self) -> Backend:
+    def start(self, task: Task | None = None) -> Backend:
         """Start what is asked for; threads on all processors by default.
+
+        Parameters
+        ----------
+        task : Task, optional
+            What will run; its kernel is made ready here, where Ctrl-C is heard, and local workers then find it in the cache.
 
         Raises
         ------
@@ -179,7 +184,10 @@ class Where(NamedTuple):
         for name in ("threads", "local_cluster"):
             if getattr(self, name) is not None:
                 require_count(name, getattr(self, name), 1, 1024)
-        warm_up()  # here, where Ctrl-C is heard; local workers then find the kernel in the cache
+        if task is None:
+            warm_up()
+        else:
+            task.count(0, 0)
         if self.pool is not None:
             return Pool(self.pool)
         if self.local_cluster is not None:

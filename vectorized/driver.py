@@ -129,7 +129,7 @@ class Run:
             self._tell(self.state.done)
             if not ended():
                 self._save()  # a file that cannot be written is found out before the work, not after
-                self._work(most, where.start(), ended, looks=enough is not None)
+                self._work(most, where.start(self.task), ended, looks=enough is not None)
                 self._save()
         except KeyboardInterrupt:
             self._save()

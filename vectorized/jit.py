@@ -52,7 +52,9 @@ entry = numba.njit(**_OPTIONS)
 
 _SOURCES = (
     *("vectorized/" + name for name in ("debate", "gate", "jit", "kernel", "philox", "plan", "question", "tile")),
+    *("vectorized/" + name for name in ("judging_kernel", "judging_plan")),
     *("model/" + name for name in ("deciding", "draws", "outcomes", "protocol", "scheduling", "stopping")),
+    *("model/judging/" + name for name in ("gaps", "outcomes", "protocols", "sampling", "stopping")),
 )
 _lock = threading.Lock()
 
@@ -71,7 +73,7 @@ def cache_key() -> str:
     rooms = {"vectorized": Path(__file__).parent, "model": Path(draws.__file__).parent}
     digest = hashlib.sha256()
     for source in _SOURCES:
-        room, name = source.split("/")
+        room, name = source.split("/", 1)
         digest.update((rooms[room] / f"{name}.py").read_bytes())
     features = binding.get_host_cpu_features().flatten()
     for part in (

@@ -142,7 +142,7 @@ class Job:
     def _arguments(self) -> tuple[Plan, np.uint32, np.uint32]:
         """Plan and key as the kernels take them; arrays that travelled between processes may be read-only, and are copied."""
         low, high = split_seed(self.seed)
-        return Plan(*(_writable(value) for value in self.plan)), np.uint32(low), np.uint32(high)
+        return Plan(*(writable(value) for value in self.plan)), np.uint32(low), np.uint32(high)
 
     def room(self) -> Tile:
         """Allocate working memory for one thread."""
@@ -199,7 +199,7 @@ class Job:
         return digest.hexdigest()
 
 
-def _writable(value: Any) -> Any:
+def writable(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) and not value.flags.writeable else value
 
 
@@ -252,7 +252,7 @@ class Joint:
         """Count questions lo .. hi - 1 into the tables, a bounded number of them at a time."""
         rooms = room or self.room()
         total = np.zeros(self.size, dtype=np.int64)
-        for start in range(lo, hi, _AT_ONCE):
+        for start in range(lo, hi, _AT_ONCE) or (lo,):  # an empty range still makes the kernel ready
             total += self._count(start, min(hi, start + _AT_ONCE), rooms)
         return total
 
