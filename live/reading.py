@@ -98,6 +98,8 @@ class LedgerReader:
             if isinstance(error, sqlite3.OperationalError):
                 raise LedgerError(f"{self.path}: the ledger cannot be opened ({error}).") from None
             raise FileFormatError(self.path, f"no ledger ({error}).") from None
+        except UnicodeDecodeError:  # SQLite's own message quotes what it could not read
+            raise FileFormatError(self.path, "a damaged ledger: its texts are not UTF-8.") from None
 
     def _require_file(self) -> None:
         if not self.path.is_file():

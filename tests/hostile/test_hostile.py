@@ -1,0 +1,79 @@
+"""A small form of the campaign, and what the campaign found."""
+
+import importlib.util
+import os
+import sqlite3
+import sys
+import threading
+
+import pytest
+
+from adjourn.live.ledger import Ledger
+
+CASES = 60
+
+
+@pytest.fixture(scope="module")
+def campaign(root):
+    spec = importlib.util.spec_from_file_location("hostile_campaign", root / "tests" / "hostile" / "campaign.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_hostile_inputs_end_in_words(campaign, tmp_path):
+    """One in two cases of a round of all kinds, from a seed of its own."""
+    chosen = [case for case in campaign.cases(2 * CASES, 7, tmp_path) if int(case[2].name) % 2]
+    found = [(kind, campaign.run_case(words, folder)) for kind, words, folder in chosen]
+    assert [(kind, case.words, case.fault) for kind, case in found if case.fault] == []
+    assert len({kind for kind, _ in found}) == len(campaign.MAKERS)
+
+
+def test_campaign_sees_a_fault(campaign, tmp_path, monkeypatch):
+    def break_(name):
+        raise KeyError(name)
+
+    monkeypatch.setattr("adjourn.experiments.commands.simulate.find_case", lambda *rest: break_("x"))
+    assert "exit code 1" in campaign.run_case(["simulate", "cot"], tmp_path).fault
+
+
+def test_a_hang_is_seen(campaign, tmp_path, monkeypatch):
+    def spin(*rest):
+        while True:
+            pass
+
+    monkeypatch.setattr("adjourn.experiments.commands.simulate.find_case", spin)
+    assert "no end within" in campaign.run_case(["simulate", "cot"], tmp_path, seconds=0.5).fault
+
+
+def test_a_pipe_is_written_to_and_never_replaced(cli, tmp_path):
+    pipe, read = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    assert cli("simulate", "cot", "--out", pipe).exit_code == 0
+    reader.join(30)
+    assert pipe.is_fifo()
+    assert '"accuracy"' in read[0]
+
+
+def test_a_link_is_written_through(cli, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert cli("simulate", "cot", "--out", tmp_path / "link").exit_code == 0
+    assert (tmp_path / "link").is_symlink()
+    assert '"accuracy"' in (tmp_path / "real").read_text()
+
+
+def test_a_ledger_whose_schema_is_no_utf_8_is_refused(cli, tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    Ledger(path).close()
+    raw = path.read_bytes()
+    spoilt = raw.replace(b"CREATE TABLE runs", b"CREATE TABLE r\x87ns").replace(b"tableruns", b"tabler\x87ns")
+    assert spoilt != raw
+    path.write_bytes(spoilt)
+    with pytest.raises((sqlite3.DatabaseError, UnicodeDecodeError)):
+        sqlite3.connect(path).execute("SELECT * FROM runs")
+    done = cli("ledger", path)
+    assert done.exit_code == 2, done.stderr
+    assert done.stderr.startswith("error: ")
