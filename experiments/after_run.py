@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import fftconvolve
-from scipy.stats import binom
 
 from ..live.money import usd
 from ..model import Protocol, judging
@@ -103,6 +101,8 @@ def _integer_law(values: npt.NDArray[np.int64], probability: Floats, items: int,
 
 def _power(law: Floats, times: int) -> Floats:
     """N-fold convolution of a law by repeated squaring."""
+    from scipy.signal import fftconvolve  # slow to import
+
     result, square = np.ones(1), law
     while times:
         if times & 1:
@@ -186,6 +186,8 @@ class Prediction:
     @cached_property
     def laws(self) -> dict[str, Law]:
         """Law of each total by its name."""
+        from scipy.stats import binom  # slow to import
+
         paths, accuracy = self._paths, self.accuracy
         laws = {
             "right": Law(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq, minimize_scalar
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from ...model.difficulty import BetaDifficulty
 from ...model.result import Estimate
@@ -22,7 +22,7 @@ __all__ = ["PlainBeta", "plain_beta"]
 
 Floats = npt.NDArray[np.float64]
 
-_DROP = float(chi2.ppf(0.95, 1)) / 2
+_DROP = float(chdtri(1, 0.05)) / 2
 _LOG_LOW, _LOG_HIGH = SHAPE_BOUNDS
 
 
