@@ -33,6 +33,7 @@ from adjourn.model import (
     UncertaintyGate,
     Window,
 )
+from adjourn.model.exact.panel import LOST, MARK_MISCONCEPTION, MARK_RIGHT, State
 from adjourn.model.exact.risk import tier_law
 
 RIGHT, MISCONCEPTION = "right", "misconception"
@@ -113,23 +114,15 @@ def move_law(population: Population, answers: Answers, agent: int, fresh: dict[A
     return {a: mass for a, mass in law.items() if mass > 0}
 
 
-class _Question:
-    def __init__(self, protocol: Protocol, population: Population, p: float, w: float) -> None:
-        self.protocol, self.population, self.p, self.w = protocol, population, p, w
-        self.rounds: dict[tuple[Answers, bool], list[tuple[Answers, float]]] = {}
-        self.votes: dict[tuple[Answers, Answer, bool], float] = {}
+class Chains:
+    """Sequences of independent answers to a question, and what agents hold first."""
+
+    def __init__(self, protocol: Protocol, p: float, w: float) -> None:
+        self.protocol, self.p, self.w = protocol, p, w
 
     def answer_law(self, label: Hashable) -> dict[Answer, float]:
         law = {RIGHT: self.p, MISCONCEPTION: (1 - self.p) * self.w, ("stray", label): (1 - self.p) * (1 - self.w)}
         return {a: mass for a, mass in law.items() if mass > 0}
-
-    def law(self) -> Law:
-        found: Law = defaultdict(float)
-        for chains, early, mass in self.chains((), 1.0):
-            tied = largest(chains) if chains else [None]
-            for candidate in tied:
-                self.route(found, chains, early, candidate, mass / len(tied))
-        return found
 
     def chains(self, drawn: Answers, mass: float) -> Iterator[tuple[Answers, bool, float]]:
         most = self.protocol.chains
@@ -149,6 +142,35 @@ class _Question:
         if isinstance(stop, Window):
             return len(drawn) % stop.window == 0 and len(set(drawn[-stop.window :])) == 1
         return False
+
+    def first_answers(self, chains: Answers, candidate: Answer, agents: int) -> Iterator[tuple[Answers, float]]:
+        protocol = self.protocol
+        if protocol.initial == "chains":
+            rest = list(chains)
+            rest.remove(candidate)
+            order = [candidate, *rest]
+            yield tuple(order[k % len(order)] for k in range(agents)), 1.0
+            return
+        fixed = (candidate,) if protocol.initial == "restated" else ()
+        laws = [self.answer_law(("first", k)).items() for k in range(agents - len(fixed))]
+        for choice in product(*laws):
+            yield (*fixed, *(a for a, _ in choice)), math.prod(mass for _, mass in choice)
+
+
+class _Question(Chains):
+    def __init__(self, protocol: Protocol, population: Population, p: float, w: float) -> None:
+        super().__init__(protocol, p, w)
+        self.population = population
+        self.rounds: dict[tuple[Answers, bool], list[tuple[Answers, float]]] = {}
+        self.votes: dict[tuple[Answers, Answer, bool], float] = {}
+
+    def law(self) -> Law:
+        found: Law = defaultdict(float)
+        for chains, early, mass in self.chains((), 1.0):
+            tied = largest(chains) if chains else [None]
+            for candidate in tied:
+                self.route(found, chains, early, candidate, mass / len(tied))
+        return found
 
     def route(self, found: Law, chains: Answers, early: bool, candidate: Answer, mass: float) -> None:
         right = candidate == RIGHT
@@ -186,19 +208,6 @@ class _Question:
             yield None, False, 1 - debate
         yield 0, False, debate * (1 - hit)
         yield 0, True, debate * hit
-
-    def first_answers(self, chains: Answers, candidate: Answer, agents: int) -> Iterator[tuple[Answers, float]]:
-        protocol = self.protocol
-        if protocol.initial == "chains":
-            rest = list(chains)
-            rest.remove(candidate)
-            order = [candidate, *rest]
-            yield tuple(order[k % len(order)] for k in range(agents)), 1.0
-            return
-        fixed = (candidate,) if protocol.initial == "restated" else ()
-        laws = [self.answer_law(("first", k)).items() for k in range(agents - len(fixed))]
-        for choice in product(*laws):
-            yield (*fixed, *(a for a, _ in choice)), math.prod(mass for _, mass in choice)
 
     def debate(self, found: Law, chains: Answers, candidate: Answer, t: int, hit: bool, mass: float) -> None:
         protocol, tier = self.protocol, self.protocol.tiers[t]
@@ -303,6 +312,24 @@ def right_wins(answers: Answers, candidate: Answer, confidence: ConfidenceLaw | 
         else:
             total += mass * (RIGHT in tied) / len(tied)
     return total
+
+
+def panel_of(state: State) -> tuple[Answers, Answer]:
+    """Answers of a panel in a state of the exact engine, and the candidate."""
+    right, misc, strays, mark = state
+    answers: list[Answer] = [RIGHT] * right + [MISCONCEPTION] * misc
+    for index, size in enumerate(strays):
+        answers += [("stray", index)] * size
+    candidate = {MARK_RIGHT: RIGHT, MARK_MISCONCEPTION: MISCONCEPTION, LOST: "lost"}.get(mark)
+    return tuple(answers), candidate or ("stray", strays.index(mark))
+
+
+def state_of(answers: Answers, candidate: Answer) -> State:
+    """State of the exact engine that a panel is in."""
+    counts = Counter(answers)
+    strays = tuple(sorted((n for a, n in counts.items() if a not in (RIGHT, MISCONCEPTION)), reverse=True))
+    mark = {RIGHT: MARK_RIGHT, MISCONCEPTION: MARK_MISCONCEPTION}.get(candidate, counts.get(candidate, LOST))
+    return counts[RIGHT], counts[MISCONCEPTION], strays, mark
 
 
 def _renamed(answers: Answers, mark: Answer) -> tuple[Answers, Answer]:
