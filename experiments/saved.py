@@ -19,7 +19,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
-import numpy as np
 from rich.console import Console
 
 from ..model import Estimate, FileFormatError, InputError, ParameterError, Result
@@ -27,7 +26,7 @@ from ..model.cost import read_text
 from ..model.tables import plain
 from .console import emit, write_text
 
-__all__ = ["SavedResult", "deliver", "load_result", "provenance", "to_frame"]
+__all__ = ["SavedResult", "deliver", "load_frame", "load_result", "provenance", "to_frame"]
 
 KINDS = {
     "audit": ".audit:Audit",
@@ -258,6 +257,11 @@ def from_data(data: Any, where: str | Path) -> Any:
     raise FileFormatError(where, "is JSON but no result of Adjourn's (it has neither `kind` nor `provenance`).")
 
 
+def load_frame(path: str | Path, backend: str | None = None) -> Any:
+    """Load a saved result as a data frame; parameters as of :func:`load_result` and :func:`to_frame`."""
+    return to_frame(load_result(path).to_records(), backend)
+
+
 def _parquet_json(path: Path) -> Any:
     try:
         import pyarrow.parquet as pq
@@ -335,8 +339,3 @@ def deliver(result: SavedResult, *, as_json: bool, out: Path | None, show: Calla
     if out is not None:
         result.save(out)
     emit(finite(result.to_json()), as_json=as_json, out=None, show=show)
-
-
-def as_array(values: Any) -> np.ndarray[Any, Any]:
-    """Return saved numbers as an array, null as NaN."""
-    return np.array([math.nan if v is None else v for v in values], dtype=float)

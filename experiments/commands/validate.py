@@ -40,9 +40,10 @@ def validate(
 
 
 def _show(result: Validation, screen: Console) -> None:
-    screen.print(
-        f"{result.log}: {result.inside:.1%} of predictions inside their 95 % band ({result.splits} random halves, seed {result.seed})"
-    )
+    splits = f"{result.splits} random halves, seed {result.seed}"
+    screen.print(f"{result.log}: {result.inside:.1%} of the predicted curves lie inside their 95 % band ({splits})")
+    if result.debate_inside is not None:
+        screen.print(f"the log's own debate: {result.debate_inside:.1%} of the predictions lie inside")
     screen.print(f"{result.questions} questions used, {result.left_out} left out; law: {result.law}, fitted again on each half")
     table = Table(title="Predicted by one half, actual of the other", title_justify="left")
     for column in ("quantity", "unit", "actual", "predicted", "error", "95 % of the errors", "band", "inside"):
