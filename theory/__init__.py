@@ -19,8 +19,8 @@ from .claim import Claim as Claim
 from .claim import Counterexample as Counterexample
 from .claim import Verdict as Verdict
 from .consensus import rule_cells as rule_cells
-from .examine import Examination as Examination
-from .examine import examine as examine
+from .examination import Examination as Examination
+from .examination import examine as examine
 from .ledger import CLAIMS as CLAIMS
 from .ledger import claim as claim
 from .ledger import ledger_json as ledger_json

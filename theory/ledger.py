@@ -24,7 +24,7 @@ from . import (
     winning,
 )
 from .claim import Assumption, Check, Claim, Counterexample, Verdict
-from .examine import Examination, examine
+from .examination import Examination, examine
 
 __all__ = ["CLAIMS", "claim", "examination_json", "ledger_json", "run_ledger"]
 

@@ -56,10 +56,10 @@ def _u9_conclusion(*, copies: bool, misconceptions: int) -> Iterator[Check]:
     if misconceptions == 2:
         reached = 0.5 * sum(_two_misconceptions(p, 0.8, 1) for p in (0.3, 0.6))
     else:
-        reached = vote_accuracy(hard, 1 if copies else 2001)
-    yield near("plurality of 2001 answers, p = .3 or .6, w = .8, against P(p > w/(1+w))", reached, limit, 1e-4 if not copies else 1e-9)
+        reached = vote_accuracy(hard, 1 if copies else 801)
+    yield near("plurality of 801 answers, p = .3 or .6, w = .8, against P(p > w/(1+w))", reached, limit, 1e-4 if not copies else 1e-9)
     if copies:
-        yield near("plurality of copies of one answer against that of 2001 answers", reached, vote_accuracy(hard, 2001), 1e-4)
+        yield near("plurality of copies of one answer against that of 801 answers", reached, vote_accuracy(hard, 801), 1e-4)
 
 
 def _u9_derive() -> Iterator[Check]:
@@ -82,8 +82,8 @@ def _u9_witness() -> Iterator[Check]:
     for name in ("gsm8k-gpt35", "math-gpt35", "strategyqa-gpt35"):
         population = load_population(name)
         yield near(
-            f"{name}: plurality of 3001 answers (exact law) is near its limit",
-            vote_accuracy(population, 3001),
+            f"{name}: plurality of 801 answers (exact law) is near its limit",
+            vote_accuracy(population, 801),
             vote_limit(population),
             2e-3,
         )
@@ -114,7 +114,7 @@ def _condorcet(p: float) -> Population:
 
 def _u9_law(*, a: float, b: float, w: float) -> Iterator[Check]:
     population = Population(name="beta", difficulty=BetaDifficulty(a, b), misconception=FixedShare(w))
-    yield near("plurality of 801 answers is near P(p > w/(1+w))", vote_accuracy(population, 801), vote_limit(population), 0.02)
+    yield near("plurality of 401 answers is near P(p > w/(1+w))", vote_accuracy(population, 401), vote_limit(population), 0.02)
 
 
 def _u9_plot(axes: Axes) -> None:
@@ -141,7 +141,7 @@ U9 = Claim(
     source="Ours (law of large numbers); Condorcet 1785",
     derive=_u9_derive,
     witness=_u9_witness,
-    domain={"a": Reals(0.3, 4.0), "b": Reals(0.3, 4.0), "w": Reals(0.0, 1.0)},
+    domain={"a": Reals(0.3, 4.0), "b": Reals(0.3, 4.0), "w": Reals(0.2, 1.0)},
     law=_u9_law,
     world={"copies": False, "misconceptions": 1},
     assumptions=(
