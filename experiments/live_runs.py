@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..live import prompts
+from ..live.identity import require_live
 from ..live.questions import Item, Question, digest
 from ..model import FileFormatError, InputError, Population, Price, PriceList, Pricing, Protocol, judging, protocol_names
 from ..model import exact as exact_law
@@ -62,8 +64,6 @@ def run_case(
     ``model`` replaces the models of a population's judges; ``max_tokens`` replaces the population's limit on a completion, so that worst
     cases agree.
     """
-    from ..live.reasoning import require_live
-
     chosen = protocol_of(protocol)
     if isinstance(chosen, str):
         case = find_case(chosen, population, settings, prices, model)
@@ -141,8 +141,6 @@ def methods_of(contradiction: str) -> Methods:
 
 def settings_of(case: Case, endpoint: Endpoint, methods: Methods, asked: Sequence[Question] | Sequence[Item], seed: int) -> dict[str, Any]:
     """Everything that makes this run the run that it is."""
-    from ..live import prompts
-
     assert case.pricing is not None
     protocol = case.protocol
     return {

@@ -1,4 +1,4 @@
-"""What makes two runs the same run: everything that shapes the answers and the decisions, and nothing that only changes the pace."""
+"""What can be run live, and what makes two runs the same: all that shapes answers and decisions, nothing that only changes the pace."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from hashlib import sha256
 from typing import Any
 
 from ..model.errors import InputError
+from ..model.protocol import Protocol
+from ..model.scheduling import OracleGate
 from ..model.tables import plain
 from .ledger import Ledger
 
-__all__ = ["enter", "run_id_of"]
+__all__ = ["enter", "require_live", "run_id_of"]
 
 
 def run_id_of(settings: Mapping[str, Any]) -> str:
@@ -65,3 +67,15 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     fresh = plain(new)
     names = [name for name in sorted({*old, *fresh}) if old.get(name) != fresh.get(name)]
     return ", ".join(names) or "nothing that is recorded"
+
+
+def require_live(protocol: Protocol) -> None:
+    """Refuse a protocol that only a model can run.
+
+    Raises
+    ------
+    InputError
+        If the protocol asks the oracle.
+    """
+    if isinstance(protocol.gate, OracleGate):
+        raise InputError(f"{protocol.name} routes by the question's true difficulty, which no real run knows; simulate it, or run uaad.")

@@ -20,7 +20,6 @@ from ..model.errors import InputError
 from ..model.population import Population
 from ..model.protocol import Protocol
 from ..model.reference import Trajectory, first_answers, run
-from ..model.scheduling import OracleGate
 from ..model.stopping import Window
 from . import prompts
 from .answers import Clusters, Reading, Similarity, token_overlap
@@ -32,7 +31,7 @@ from .scorers import rules
 from .steps import DEFAULT_VOCABULARY, Contradiction, StepSignals, segment, signals
 from .text import clean
 
-__all__ = ["LiveSource", "Methods", "ask", "require_live", "work_on"]
+__all__ = ["LiveSource", "Methods", "ask", "work_on"]
 
 _NEUTRAL = 5
 """Confidence of a vote where no agent of the panel states one: all weigh the same."""
@@ -58,18 +57,6 @@ class Methods:
     similarity: Similarity = token_overlap
     vocabulary: int = DEFAULT_VOCABULARY
     names: dict[str, Any] = field(default_factory=lambda: {"contradiction": "rules", "similarity": "token_overlap"})
-
-
-def require_live(protocol: Protocol) -> None:
-    """Refuse a protocol that only a model can run.
-
-    Raises
-    ------
-    InputError
-        If the protocol asks the oracle.
-    """
-    if isinstance(protocol.gate, OracleGate):
-        raise InputError(f"{protocol.name} routes by the question's true difficulty, which no real run knows; simulate it, or run uaad.")
 
 
 class LiveSource:

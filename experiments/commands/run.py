@@ -9,6 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ...live.identity import enter
+from ...live.ledger import Ledger
+from ...live.money import picodollars
+from ...live.price_check import cross_check
 from ...model import InterruptedRunError, Protocol
 from ..after_run import Prediction
 from ..console import emit, progress, warn
@@ -52,8 +56,6 @@ def run(
     out: OutFile = None,
 ) -> None:
     """Run a protocol against a real chat endpoint: every attempt is reserved in a ledger before it is sent, and the cap is never passed."""
-    from ...live.money import picodollars
-
     cap = picodollars(cap_usd)
     case = run_case(protocol, population, read_settings(settings), prices, model, max_tokens)
     family = "reasoning" if isinstance(case.protocol, Protocol) else "judging"
@@ -71,9 +73,7 @@ def run(
     if check_prices:
         _check_prices(case, endpoint.base_url)
     identity = settings_of(case, endpoint, methods, asked, seed)
-    with _open(ledger) as book:
-        from ...live.identity import enter
-
+    with Ledger(ledger) as book:
         run_id = enter(book, family, identity, prediction.to_json(), resume=resume)
         summary = _send_all(case, endpoint, methods, asked, book, run_id, cap, seed)
         report = run_report(book, run_id)
@@ -86,12 +86,7 @@ def run(
         raise InterruptedRunError(f"{len(summary.failed)} of {len(asked)} questions got no usable answer; {name}: {reason}")
 
 
-def _open(path: Path) -> Any:
-    from ...live.ledger import Ledger
-
-    return Ledger(path)
-
-
+# What talks to an endpoint is imported where it is used: a dry run, and the other commands, need no HTTP client.
 def _send_all(case: Case, endpoint: Any, methods: Any, asked: list[Any], book: Any, run_id: str, cap: int, seed: int) -> Any:
     from ...live.campaign import campaign
     from ...live.client import Client
@@ -114,8 +109,6 @@ def _send_all(case: Case, endpoint: Any, methods: Any, asked: list[Any], book: A
 
 
 def _check_prices(case: Case, base_url: str) -> None:
-    from ...live.price_check import cross_check
-
     assert case.pricing is not None
     _, difference = cross_check(case.pricing.price, base_url)
     if difference:

@@ -2,6 +2,9 @@
 
 import json
 import os
+import sqlite3
+import subprocess
+import sys
 
 import pytest
 from chatserver import completion, serve
@@ -9,6 +12,7 @@ from scripted import text_of
 
 from adjourn.experiments.designs import Design
 from adjourn.experiments.families import reasoning_case
+from adjourn.experiments.live_runs import endpoint_of
 from adjourn.experiments.study import assess
 from adjourn.experiments.totals import Total
 from adjourn.live.reading import LedgerReader
@@ -185,8 +189,6 @@ def test_questions_without_a_known_answer_are_run_and_not_graded(tmp_path, cli, 
 
 
 def test_a_damaged_ledger_is_reported_and_ends_with_an_error(tmp_path, cli, asked, prices):
-    import sqlite3
-
     with serve(lambda request: text_of(4, 9)) as server:
         cli("run", "cot", *words(asked, prices, tmp_path / "ledger.db", "--base-url", server.url))
     raw = sqlite3.connect(tmp_path / "ledger.db")
@@ -199,11 +201,24 @@ def test_a_damaged_ledger_is_reported_and_ends_with_an_error(tmp_path, cli, aske
     assert "damaged" in result.stderr
 
 
-def test_without_an_http_client_a_run_says_what_to_install(tmp_path, monkeypatch):
-    import sys
+NO_CLIENT = """
+import sys
+sys.modules["httpx2"] = None
+from adjourn.experiments.cli import main
+main()
+"""
 
-    from adjourn.experiments.live_runs import endpoint_of
 
+def test_without_an_http_client_a_dry_run_works_and_a_run_says_what_to_install(tmp_path, asked, prices):
+    base = [sys.executable, "-c", NO_CLIENT, "run", "uaad", *map(str, words(asked, prices, tmp_path / "ledger.db"))]
+    dry = subprocess.run([*base, "--dry-run", "--json"], capture_output=True, text=True)
+    assert dry.returncode == 0, dry.stderr
+    real = subprocess.run([*base, "--base-url", "http://127.0.0.1:1/v1"], capture_output=True, text=True)
+    assert real.returncode == 2
+    assert "adjourn[live]" in real.stderr
+
+
+def test_an_endpoint_needs_the_http_client(monkeypatch):
     monkeypatch.setitem(sys.modules, "adjourn.live.client", None)
     case = reasoning_case(load_protocol("cot"), load_population("gsm8k-gpt35"))
     with pytest.raises(InputError, match=r"adjourn\[live\]"):

@@ -11,10 +11,10 @@ from scripted import RIGHT, Overridden, logprobs_of, questions, text_of, wire_ke
 
 from adjourn.live.campaign import campaign
 from adjourn.live.client import Client, Endpoint
-from adjourn.live.identity import enter, run_id_of
+from adjourn.live.identity import enter, require_live, run_id_of
 from adjourn.live.ledger import Ledger
 from adjourn.live.money import PICO
-from adjourn.live.reasoning import Methods, require_live, work_on
+from adjourn.live.reasoning import Methods, work_on
 from adjourn.live.replay import RecordedSource, label_of
 from adjourn.model import InputError, StableConsensus, TokenBudget, load_population, load_protocol, protocol_names, reference
 from adjourn.model.settings import apply_settings
