@@ -8,7 +8,6 @@ verdict is in
 
 from .bound import Frontier as Frontier
 from .bound import HistoryTree as HistoryTree
-from .bound import consensus_rule as consensus_rule
 from .bound import history_tree as history_tree
 from .bound import protocol_frontier as protocol_frontier
 from .bound import regret as regret
@@ -21,6 +20,7 @@ from .claim import Verdict as Verdict
 from .consensus import rule_cells as rule_cells
 from .examination import Examination as Examination
 from .examination import examine as examine
+from .histories import consensus_rule as consensus_rule
 from .ledger import CLAIMS as CLAIMS
 from .ledger import claim as claim
 from .ledger import ledger_json as ledger_json

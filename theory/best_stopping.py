@@ -24,8 +24,9 @@ from ..model import (
     population_names,
 )
 from ..model.exact import ExactLaw
-from .bound import Frontier, History, HistoryTree, consensus_rule, history_tree, regret
+from .bound import Frontier, HistoryTree, history_tree, regret
 from .claim import Assumption, Check, Claim, Integers, Reals, at_most, equal, near, shows
+from .histories import History, consensus_rule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
