@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..model import InputError
-from .plan import Plan
+from .plan import DesignOutlook, Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["frontier_plot", "require_picture", "save_frontier"]
 
-_KINDS = (
+_KINDS: tuple[tuple[str, str, str, Callable[[DesignOutlook], bool]], ...] = (
     ("sampling and voting", "o", "#1f6f8b", lambda o: not o.design.responses),
     ("debate (responses fitted or borrowed)", "s", "#c8553d", lambda o: o.design.responses and not o.design.signals),
     ("UAAD (worst case over AUROC 0.5 to 0.9)", "^", "#7a7a7a", lambda o: o.design.signals),

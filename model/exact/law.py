@@ -244,7 +244,7 @@ class ExactLaw:
         total = 0.0
         for (_, hit), (rows, mass) in start.mass.items():
             for node in range(mass.shape[1]):
-                alive = np.bincount(start.openings.state[rows], mass[:, node], len(start.panel))
+                alive = np.asarray(np.bincount(start.openings.state[rows], mass[:, node], len(start.panel)), dtype=np.float64)
                 total += float(alive.sum())
                 for r in range(rounds + 1):
                     shares[r] += float(alive @ start.panel.right_share)
