@@ -8,14 +8,15 @@ cannot differ in how they count. Sums over counts are sums of integers and do no
 Depth is the number of rounds run one after another: debate rounds where there is a debate (UAAD's depth proxy), otherwise the sampling
 steps that wait for each other (1 for samples drawn in parallel).
 
-Money of a question: expected tokens times prices; completion tokens are log-normal per call, so a path's money has a variance, and its
-quantiles come from a log-normal with the same mean and variance (Fenton 1960), mixed over paths.
+Money of a question: expected tokens times prices; completion tokens are log-normal per call, so a path's money has a variance. Its
+quantiles come from the money of its prompts plus a log-normal with the mean and variance of its completions (exact for one call, Fenton
+1960 for several), mixed over paths.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import metadata
 from typing import Any
@@ -38,6 +39,8 @@ Floats = npt.NDArray[np.float64]
 Masses = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 REASONS: tuple[StopReason, ...] = tuple(StopReason)
+
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -237,18 +240,23 @@ class Money:
         Probability, expected money and variance of each path.
     worst : float
         Largest possible money of a question.
+    fixed : ndarray, shape (paths,) or (1,)
+        The part of a path's money that does not vary: its prompts.
     """
 
     weight: Floats
     mean: Floats
     variance: Floats
     worst: float
+    fixed: Floats = field(default_factory=lambda: np.zeros(1))
 
     @classmethod
     def of(cls, costs: Costs, probability: Floats, price: Price) -> Money:
         """Collect the paths of positive probability."""
         held = probability > 0
-        return cls(probability[held], costs.usd(price)[held], costs.usd_variance(price)[held], float(costs.usd_worst(price)[held].max()))
+        fixed = costs.prompt_tokens[held] * price.prompt_usd_per_million / 1e6
+        worst = float(costs.usd_worst(price)[held].max())
+        return cls(probability[held], costs.usd(price)[held], costs.usd_variance(price)[held], worst, fixed)
 
     @property
     def expected(self) -> float:
@@ -262,17 +270,19 @@ class Money:
         return float(self.weight @ (self.variance + (self.mean - expected) ** 2))
 
     def central_moments(self) -> tuple[float, float, float]:
-        """Mean, variance and third central moment of the money of a question (a log-normal has E[X^3] = m^3 (1 + v / m^2)^3)."""
-        mean = self.expected
+        """Mean, variance and third central moment of the money of a question.
+
+        A log-normal with mean m and variance v has the third central moment v^2 (3 + v / m^2) / m.
+        """
+        mean, varying = self.expected, self.mean - self.fixed
         with np.errstate(divide="ignore", invalid="ignore"):
-            spread = np.where(self.mean > 0, self.variance / self.mean**2, 0.0)
-        third_raw = float(self.weight @ (self.mean**3 * (1 + spread) ** 3))
-        variance = self.total_variance
-        return mean, variance, third_raw - 3 * mean * variance - mean**3
+            third = np.where(varying > 0, self.variance**2 * (3 + self.variance / varying**2) / varying, 0.0)
+        shift = self.mean - mean
+        return mean, self.total_variance, float(self.weight @ (third + 3 * shift * self.variance + shift**3))
 
     def cdf(self, x: float) -> float:
         """P(money of a question <= x)."""
-        return float(self.weight @ _lognormal_cdf(x, self.mean, self.variance))
+        return float(self.weight @ _lognormal_cdf(x - self.fixed, self.mean - self.fixed, self.variance))
 
     def quantile(self, level: float) -> float:
         """Money that a question stays within with probability ``level``; never more than the worst."""
@@ -283,12 +293,12 @@ class Money:
         return float(brentq(lambda x: self.cdf(x) - level, 0.0, self.worst, xtol=1e-12 * self.worst))
 
 
-def _lognormal_cdf(x: float, mean: Floats, variance: Floats) -> Floats:
+def _lognormal_cdf(x: Floats, mean: Floats, variance: Floats) -> Floats:
+    point = (variance <= 0) | (mean <= 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         s2 = np.log1p(variance / mean**2)
-        z = (math.log(x) - (np.log(mean) - s2 / 2)) / np.sqrt(s2) if x > 0 else np.full_like(mean, -np.inf)
-    point = (variance <= 0) | (mean <= 0)
-    return np.where(point, (mean <= x).astype(float), ndtr(np.where(point, 0.0, z)))
+        z = (np.log(np.maximum(x, 0.0)) - (np.log(mean) - s2 / 2)) / np.sqrt(s2)
+    return np.where(point, (mean <= x + _ROUNDING * np.abs(mean)).astype(float), ndtr(np.where(point, 0.0, z)))
 
 
 def _integer_quantile(values: npt.NDArray[np.int64], probability: Floats, level: float) -> int:
