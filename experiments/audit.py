@@ -22,6 +22,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -105,9 +106,18 @@ def audit(path: str | Path) -> Audit:
     where = str(path)
     try:
         data = tomllib.loads(read_text(path), parse_float=str)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(where, f"no valid TOML: {error}") from None
-    return audit_data(data, where)
+    return audit_data(_dates_as_text(data), where)
+
+
+def _dates_as_text(value: Any) -> Any:
+    """Dates and times, which TOML knows and JSON does not, as they were written."""
+    if isinstance(value, dict):
+        return {key: _dates_as_text(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_dates_as_text(entry) for entry in value]
+    return value.isoformat() if isinstance(value, (date, time)) else value
 
 
 _SECTIONS = ("title", "source", "debate", "agreement", "share", "change", "comparison")

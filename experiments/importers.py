@@ -169,6 +169,8 @@ def _pick(path: Path, option: str, asked: str | None, there: Sequence[str]) -> s
 
 def _bytes(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file():  # a device may have no end
+            raise InputError(f"{path}: no regular file; name a log.")
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(f"{path}: larger than {_MOST_BYTES >> 20} MiB; import it in parts.")
         return path.read_bytes()

@@ -74,7 +74,7 @@ class Checkpoint:
 
     def _read(self) -> dict[str, Any]:
         try:
-            if self.path.stat().st_size > _LARGEST:
+            if not self.path.is_file() or self.path.stat().st_size > _LARGEST:  # a device has no size and may have no end
                 raise ValueError
             data = json.loads(self.path.read_text(encoding="utf-8"))
             named = data["format"] == _FORMAT

@@ -77,3 +77,23 @@ def test_a_ledger_whose_schema_is_no_utf_8_is_refused(cli, tmp_path):
     done = cli("ledger", path)
     assert done.exit_code == 2, done.stderr
     assert done.stderr.startswith("error: ")
+
+
+def test_a_date_in_an_audit_is_text(cli, root, tmp_path):
+    shipped = (root / "experiments" / "examples" / "audit-d3.toml").read_text()
+    path = tmp_path / "figures.toml"
+    path.write_text("".join("unit = 1979-05-27\n" if line.startswith("unit = ") else f"{line}\n" for line in shipped.splitlines()))
+    done = cli("audit", path, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert '"1979-05-27"' in done.stdout
+
+
+CHECKPOINT = ("simulate", "cot", "--engine", "mc", "--samples", "10", "--checkpoint")
+
+
+@pytest.mark.parametrize("words", [CHECKPOINT, ("import", "inspect", "--out", "x")], ids=["checkpoint", "import"])
+def test_a_device_without_end_is_not_read(cli, words):
+    """The campaign ran out of memory here."""
+    done = cli(*words, "/dev/zero")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: /dev/zero: ")
