@@ -68,7 +68,7 @@ def run(folder, endpoint, protocol, rows, *more):
     arguments = ["run", protocol, "--questions", write(folder / "questions.jsonl", rows), "--cap-usd", 1, "--prices", prices]
     arguments += ["--ledger", folder / "ledger.db", "--base-url", endpoint, "--model", localmodel.NAME, "--send-seed", "--json", *more]
     code = "import sys; from adjourn.experiments.cli import main; sys.exit(main())"
-    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=1200)
+    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=3000)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
