@@ -17,9 +17,10 @@ is a polynomial in p and w, so
 
 .. math:: P(i, j) = \binom{S}{i, j, S-i-j} E\bigl[p^i ((1-p) w)^j ((1-p)(1-w))^{S-i-j}\bigr]
 
-is exact by quadrature however large the panel, and :math:`\hat\theta = \sum_{ij} P(i,j)\, \bar Y_{ij}` (post-stratification: the
-regression estimator whose controls are the indicators of the compositions). Rare compositions are pooled. Its variance is :math:`\sum
-P^2 s^2_{ij} / n_{ij}`.
+is exact by quadrature however large the panel. Given the composition, the candidate is right with a known probability (the plurality of
+all S answers, ties fair; or one of them), which splits each cell once more. Then :math:`\hat\theta = \sum_s P_s \bar Y_s`
+(post-stratification: the regression estimator whose controls are the indicators of the strata; rare ones are pooled), with variance
+:math:`\sum P_s^2 s_s^2 / n_s`.
 
 *Sobol.* p and w of question k come from point k of a scrambled Sobol sequence (Owen 1995) instead of their own counters; everything
 else keeps its counters. Independently scrambled replicates give the interval (Student's t). Conditioning on p this finely leaves little
@@ -100,8 +101,32 @@ def composition_law(population: Population, answers: int) -> Floats:
     return law
 
 
+def _candidate_right(protocol: Protocol, right: int, shared: int, answers: int) -> float | None:
+    """P(candidate right) given the composition of the answers; None where it takes more than the composition to tell."""
+    if protocol.chains == 1:
+        return right / answers
+    if protocol.chains not in (0, answers):
+        return None
+    sizes = [right, shared] + [1] * (answers - right - shared)
+    return float(right == max(sizes)) / sizes.count(max(sizes))
+
+
+def joint_law(protocol: Protocol, composition: Floats) -> Floats:
+    """Exact law of (candidate wrong or right, composition); shape (2, answers + 1, answers + 1).
+
+    Where the composition does not settle how likely the candidate is right, all mass stands under "wrong" and the candidate is not used.
+    """
+    answers = composition.shape[0] - 1
+    law = np.zeros((2, *composition.shape))
+    for i, j in np.ndindex(composition.shape):
+        share_right = _candidate_right(protocol, i, j, answers) if i + j <= answers else 0.0
+        law[1, i, j] = composition[i, j] * (share_right or 0.0)
+        law[0, i, j] = composition[i, j] - law[1, i, j]
+    return law
+
+
 def _strata(law: Floats, questions: int) -> tuple[Counts, Floats]:
-    """Stratum of each composition, and the strata's probabilities; rare compositions share stratum 0."""
+    """Stratum of each cell of a law, and the strata's probabilities; rare cells share stratum 0."""
     rare = law * questions < _LEAST_IN_STRATUM
     if law[rare].sum() * questions < _LEAST_IN_STRATUM:  # too few together: they join the rarest that stands alone
         rare |= law == np.min(law[~rare])
@@ -120,14 +145,16 @@ class Stratified:
         What to run.
     right : ndarray of bool
         Which lattice points are right.
-    stratum : ndarray of int
-        Stratum of each composition of the first answers.
+    stratum : ndarray of int, shape (2, answers + 1, answers + 1)
+        Stratum of each (candidate wrong or right, composition of the first answers).
     points : int
         Questions of a replicate.
     replicates : int
         Number of replicates.
     sobol : bool
         Whether p and w come from Sobol points.
+    uses_candidate : bool
+        Whether strata tell right candidates from wrong ones.
     """
 
     job: Job
@@ -136,6 +163,7 @@ class Stratified:
     points: int
     replicates: int
     sobol: bool
+    uses_candidate: bool
 
     @property
     def seed(self) -> int:
@@ -162,7 +190,8 @@ class Stratified:
         for replicate in range(lo // self.points, (hi - 1) // self.points + 1):
             first, last = max(lo, replicate * self.points), min(hi, (replicate + 1) * self.points)
             paths = self.job.trace(first, last, room, self._latent(replicate, first % self.points, last - first))
-            cells = 2 * self.stratum[paths.right, paths.shared] + self.right[paths.outcome]
+            candidate = (paths.candidate == 0).astype(np.intp) * self.uses_candidate
+            cells = 2 * self.stratum[candidate, paths.right, paths.shared] + self.right[paths.outcome]
             counts[replicate] = np.bincount(cells, minlength=2 * self.shape[1]).reshape(self.shape[1:])
         return counts.ravel()
 
@@ -191,10 +220,14 @@ def _post_stratified(counts: npt.NDArray[Any], probability: Floats) -> tuple[flo
     return float(weight @ mean), float((weight**2 * spread / n[held]).sum())
 
 
-def _replicated(values: Floats) -> Estimate:
-    """Mean of independent replicates with Student's 95 % interval."""
-    mean = float(values.mean())
-    half = float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1)) / math.sqrt(len(values))
+def _jackknife(counts: npt.NDArray[Any], probability: Floats) -> Estimate:
+    """Estimate from independent replicates (R, strata, 2) with Student's 95 % interval by leaving out one at a time."""
+    total = counts.sum(axis=0)
+    replicates = len(counts)
+    without = np.array([_post_stratified(total - one, probability)[0] for one in counts])
+    error = math.sqrt((replicates - 1) / replicates * float(((without - without.mean()) ** 2).sum()))
+    mean = _post_stratified(total, probability)[0]
+    half = float(stdtrit(replicates - 1, 0.975)) * error
     return Estimate(mean, mean - half, mean + half)
 
 
@@ -268,12 +301,13 @@ def _task(protocol: Protocol, population: Population, samples: int, seed: int, m
     sobol = method in ("sobol", "both")
     replicates = REPLICATES if sobol else 1
     points = 2 ** int(math.log2(samples // replicates)) if sobol else samples
+    answers = job.plan.samples
+    stratum, probability = np.zeros((2, answers + 1, answers + 1), dtype=np.int64), np.ones(1)
+    uses_candidate = _candidate_right(protocol, 0, 0, answers) is not None
     if method in ("strata", "both"):
-        stratum, probability = _strata(composition_law(population, job.plan.samples), points)
-    else:
-        stratum, probability = np.zeros((job.plan.samples + 1,) * 2, dtype=np.int64), np.ones(1)
+        stratum, probability = _strata(joint_law(protocol, composition_law(population, answers)), points * replicates)
     right = OutcomeSpace(protocol).coordinates[-1] == 1
-    return Stratified(job, right, stratum, points, replicates, sobol), probability
+    return Stratified(job, right, stratum, points, replicates, sobol, uses_candidate), probability
 
 
 def _estimate(counts: npt.NDArray[np.int64], probability: Floats, method: str) -> Estimate:
@@ -283,4 +317,4 @@ def _estimate(counts: npt.NDArray[np.int64], probability: Floats, method: str) -
         mean, variance = _post_stratified(counts[0], probability)
         half = _Z95 * math.sqrt(variance)
         return Estimate(mean, mean - half, mean + half)
-    return _replicated(np.array([_post_stratified(replicate, probability)[0] for replicate in counts]))
+    return _jackknife(counts, probability)
