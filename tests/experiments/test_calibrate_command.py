@@ -65,7 +65,7 @@ def test_columns_are_mapped(cli: Cli, pilot: Path) -> None:
     ("content", "words"),
     [
         (b"", "line 1: the file is empty"),
-        (gzip.compress(b"x"), "line 1: this is no text but compressed by gzip"),
+        (gzip.compress(b"x", mtime=0), "line 1: this is no text but compressed by gzip"),
         (b"question_id,round,agent,answer,correct\nq,0,0,a,1\nq,0,0,b,1\n", "line 3: this row and line 2 give different answers"),
         ("question_id,round,agent,answer,correct\n".encode("utf-16"), "line 1: the text is UTF-16"),
         (b'{"question_id": "q", "round": 0,\n', "line 1, column 33: not valid JSON"),
