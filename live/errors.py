@@ -12,7 +12,9 @@ class CapReachedError(BudgetRefusedError):
 
 
 class LedgerError(AdjournError):
-    """The ledger cannot be read or written."""
+    """The ledger cannot be read or written: the file, its folder or its disk is at fault, which a person can mend."""
+
+    exit_code = 2
 
 
 class LedgerFullError(LedgerError):

@@ -79,6 +79,13 @@ def test_a_ledger_whose_schema_is_no_utf_8_is_refused(cli, tmp_path):
     assert done.stderr.startswith("error: ")
 
 
+def test_a_ledger_that_cannot_be_opened_is_bad_input(cli, tmp_path):
+    for name in ("x" * 300, tmp_path, tmp_path / "nowhere" / "ledger"):
+        done = cli("ledger", name)
+        assert done.exit_code == 2, done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_date_in_an_audit_is_text(cli, root, tmp_path):
     shipped = (root / "experiments" / "examples" / "audit-d3.toml").read_text()
     path = tmp_path / "figures.toml"
