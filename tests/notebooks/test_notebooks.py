@@ -27,4 +27,4 @@ def test_notebook_is_what_its_source_gives(root, name):
 
 def test_every_source_is_a_notebook(root):
     found = {path.stem for path in (root / "notebooks").glob("*.ipynb")}
-    assert found == set(NAMES) == {path.stem for path in (root / "notebooks").glob("*.py")} - {"build"}
+    assert found == set(NAMES) == {path.stem for path in (root / "notebooks").glob("*.py")} - {"build", "readme"}
