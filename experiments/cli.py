@@ -8,6 +8,7 @@ a traceback, unless
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 import traceback
@@ -19,6 +20,9 @@ from ..model import AdjournError
 from . import commands
 
 __all__ = ["app", "main"]
+
+_INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
 
 app = typer.Typer(
     name="adjourn",
@@ -60,12 +64,15 @@ def main() -> None:
     """Entry point of the console script."""
     arguments = [a for a in sys.argv[1:] if a != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
-    sys.exit(_run(arguments, debug))
+    sys.exit(_run(arguments or ["--help"], debug))
 
 
 def _run(arguments: list[str], debug: bool) -> int:
     try:
         code = app(args=arguments, standalone_mode=False)
+        sys.stdout.flush()
+        if code == _INTERRUPTED:
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except AdjournError as error:
         if debug:
@@ -75,9 +82,15 @@ def _run(arguments: list[str], debug: bool) -> int:
     except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted; nothing was saved.")
         return 3
-    except BrokenPipeError:
-        sys.stderr.close()
+    except (BrokenPipeError, SystemExit):  # click turns the former into the latter: whoever read the output has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
+    except OSError as error:
+        if debug:
+            traceback.print_exc()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _fail(f"the system refused: {error}.")
+        return 2
     except Exception as error:
         show = getattr(error, "format_message", None)
         if show is not None:

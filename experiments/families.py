@@ -115,7 +115,7 @@ def reasoning_case(
         Leave out settings that mean nothing for this protocol (when several protocols share them).
     """
     policy = load_protocol(protocol) if isinstance(protocol, str) else protocol
-    law = population if isinstance(population, Population) else load_population(population or DEFAULT_POPULATION)
+    law = population if isinstance(population, Population) else load_population(DEFAULT_POPULATION if population is None else population)
     chosen = dict(settings or {})
     if skip_meaningless:
         known = valid_keys(policy, law, chosen)
@@ -149,7 +149,7 @@ def judging_case(
 ) -> Case:
     """Put together a judging protocol and a population (default ``mtbench-gpt4``); parameters as in :func:`reasoning_case`."""
     policy = judging.load_judging_protocol(protocol) if isinstance(protocol, str) else protocol
-    law = population or judging.DEFAULT_JUDGING_POPULATION
+    law = judging.DEFAULT_JUDGING_POPULATION if population is None else population
     law = law if isinstance(law, judging.JudgingPopulation) else judging.load_judging_population(law)
     chosen = dict(settings or {})
     if skip_meaningless:
