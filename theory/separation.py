@@ -303,7 +303,7 @@ def _k3_plot(axes: Axes) -> None:
         k, [chance_to_win(better, worse, int(i)) for i in k], color="tab:blue", marker=".", label="P(better answer wins) (right axis)"
     )
     twin.set(ylabel="P(better wins)", ylim=(0.5, 0.9))
-    axes.legend(loc="center left")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 0.12))
     twin.legend(loc="lower right")
 
 
