@@ -17,6 +17,7 @@ anew.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import platform
@@ -33,9 +34,7 @@ from typing import Any
 import numba
 from llvmlite import binding
 
-from ..model import draws
-
-__all__ = ["cache_folder", "cache_key", "called", "entry", "helper", "ready"]
+__all__ = ["cache_folder", "cache_key", "called", "entry", "helper", "ready", "sources_of"]
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
 
@@ -50,12 +49,6 @@ called = numba.njit(**_OPTIONS, **_INNER)
 entry = numba.njit(**_OPTIONS)
 """A kernel that Python calls; :func:`ready` gives it its cache and compiles it."""
 
-_SOURCES = (
-    *("vectorized/" + name for name in ("debate", "gate", "jit", "kernel", "philox", "plan", "question", "tile")),
-    *("vectorized/" + name for name in ("judging_kernel", "judging_plan")),
-    *("model/" + name for name in ("deciding", "draws", "outcomes", "protocol", "scheduling", "stopping")),
-    *("model/judging/" + name for name in ("gaps", "outcomes", "protocols", "sampling", "stopping")),
-)
 _lock = threading.Lock()
 
 
@@ -67,23 +60,39 @@ def _renew_lock() -> None:
 os.register_at_fork(after_in_child=_renew_lock)  # a fork must not inherit a lock that another thread held
 
 
-@lru_cache(maxsize=1)
-def cache_key() -> str:
-    """Hash of the kernels' sources (and of the model's numbers that they contain), of versions and of the processor."""
-    rooms = {"vectorized": Path(__file__).parent, "model": Path(draws.__file__).parent}
+@lru_cache
+def sources_of(module: Path) -> tuple[Path, ...]:
+    """Files that a kernel's module is made of: all that it reaches by imports in this room, and what those import of the model."""
+    room, found, waiting = Path(__file__).parent, set(), [module]
+    while waiting:
+        source = waiting.pop()
+        if source in found or not source.is_file():
+            continue
+        found.add(source)
+        if source.parent == room:
+            waiting += _imported(source)
+    return tuple(sorted(found))
+
+
+def _imported(source: Path) -> list[Path]:
+    """Files that a module of this room imports relatively."""
+    files = []
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            folder = source.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            files += [folder.with_suffix(".py"), *(folder / f"{name.name}.py" for name in node.names)]
+    return files
+
+
+@lru_cache
+def cache_key(module: Path) -> str:
+    """Hash of the sources of a kernel's module (with the model's numbers in them), of versions and of the processor."""
     digest = hashlib.sha256()
-    for source in _SOURCES:
-        room, name = source.split("/", 1)
-        digest.update((rooms[room] / f"{name}.py").read_bytes())
+    for source in sources_of(module):
+        digest.update(source.read_bytes())
     features = binding.get_host_cpu_features().flatten()
-    for part in (
-        numba.__version__,
-        binding.llvm_version_info,
-        platform.python_version(),
-        platform.machine(),
-        binding.get_host_cpu_name(),
-        features,
-    ):
+    versions = (numba.__version__, binding.llvm_version_info, platform.python_version())
+    for part in (*versions, platform.machine(), binding.get_host_cpu_name(), features):
         digest.update(repr(part).encode())
     return digest.hexdigest()[:20]
 
@@ -94,11 +103,12 @@ def _home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adjourn"
 
 
-@lru_cache(maxsize=1)
-def cache_folder() -> Path | None:
-    """Folder of the compiled kernels; None, with a warning, where it cannot be written."""
+@lru_cache
+def cache_folder(module: Path | None = None) -> Path | None:
+    """Folder of the compiled kernels (of a module); None, with a warning, where it cannot be written."""
     try:
-        folder = _home() / "kernels" / cache_key()
+        folder = _home() / "kernels"
+        folder = folder if module is None else folder / cache_key(module)
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except (OSError, RuntimeError) as error:
@@ -125,7 +135,7 @@ def ready(kernel: Any, *nothing: Any) -> None:
     with _lock:
         if kernel.signatures:
             return
-        folder = cache_folder()
+        folder = cache_folder(Path(kernel.py_func.__code__.co_filename))
         if folder is None:
             _announced(kernel, nothing, "in memory")
             return

@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from adjourn.vectorized import jit
+
+KERNEL_FILE = Path(jit.__file__).with_name("kernel.py")
 
 KERNEL = """
 from adjourn.vectorized.jit import entry, ready
@@ -82,32 +85,41 @@ def test_the_users_cache_folder_is_the_default(run, tmp_path):
     assert list((tmp_path / "xdg" / "adjourn" / "kernels").glob("*/*/*.nbc"))
 
 
-def test_every_source_of_the_kernels_is_in_the_key(monkeypatch, tmp_path):
-    """Each file that the kernel's modules import from these two rooms is among those that are hashed."""
-    code = """
-import sys, adjourn.vectorized.kernel
-from adjourn.vectorized import jit
-mine = {m.removeprefix("adjourn.").replace(".", "/") for m in sys.modules if m.startswith(("adjourn.vectorized.", "adjourn.model."))}
-print(sorted(m for m in mine if m in EXPECTED and m not in jit._SOURCES))
-"""
-    inside = {f"vectorized/{name}" for name in ("debate", "gate", "kernel", "philox", "plan", "question", "tile", "jit")}
-    constants = {f"model/{name}" for name in ("deciding", "draws", "outcomes", "protocol", "scheduling", "stopping")}
-    done = subprocess.run([sys.executable, "-c", f"EXPECTED = {inside | constants!r}\n{code}"], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+def test_every_source_of_a_kernel_is_in_its_key():
+    names = {f"{source.parent.name}/{source.name}" for source in jit.sources_of(KERNEL_FILE)}
+    room = {f"vectorized/{name}.py" for name in ("debate", "gate", "jit", "kernel", "philox", "plan", "question", "tile")}
+    constants = {f"model/{name}.py" for name in ("deciding", "draws", "outcomes", "protocol", "scheduling", "stopping")}
+    assert room | constants <= names
+    assert "vectorized/driver.py" not in names
 
 
-@pytest.mark.parametrize("what", ["source", "numba", "processor"])
-def test_another_source_version_or_processor_has_another_key(what, monkeypatch, tmp_path):
-    before = jit.cache_key()
+def test_a_changed_helper_changes_the_key(tmp_path, monkeypatch):
+    for name in ("kernel", "helper", "other"):
+        (tmp_path / f"{name}.py").write_text({"kernel": "from .helper import f", "helper": "def f(): pass", "other": ""}[name])
+    monkeypatch.setattr(jit, "__file__", str(tmp_path / "jit.py"))
+
+    def key():
+        jit.sources_of.cache_clear()
+        jit.cache_key.cache_clear()
+        return jit.cache_key(tmp_path / "kernel.py")
+
+    before = key()
+    (tmp_path / "other.py").write_text("changed = 1")
+    assert key() == before
+    (tmp_path / "helper.py").write_text("def f(): return 1")
+    assert key() != before
+
+
+@pytest.mark.parametrize("what", ["numba", "processor"])
+def test_another_version_or_processor_has_another_key(what, monkeypatch):
+    before = jit.cache_key(KERNEL_FILE)
     jit.cache_key.cache_clear()
-    if what == "source":
-        monkeypatch.setattr(jit, "_SOURCES", jit._SOURCES[:-1])
-    elif what == "numba":
+    if what == "numba":
         monkeypatch.setattr(jit.numba, "__version__", "0.0.1")
     else:
         monkeypatch.setattr(jit.binding, "get_host_cpu_name", lambda: "another")
     try:
-        assert jit.cache_key() != before
+        assert jit.cache_key(KERNEL_FILE) != before
     finally:
         jit.cache_key.cache_clear()
 
