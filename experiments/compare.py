@@ -38,7 +38,7 @@ __all__ = ["COSTS", "Comparison", "EqualCost", "PairedDifference", "compare", "f
 
 COSTS = ("calls", "tokens", "usd")
 _MEANS = ("calls", "debate_calls", "depth", "prompt_tokens", "completion_tokens", "usd")
-_DEFAULT_SAMPLES = {"reasoning": 1_000_000, "judging": 5_000}
+_DEFAULT_SAMPLES = 1_000_000
 _MOST_PROTOCOLS = 12
 
 
@@ -245,7 +245,7 @@ def compare(
     cases : sequence of Case
         Two or more, of one family, with one law of the question.
     samples : int, optional
-        Questions; by default 1,000,000 (5,000 items for judging, which runs through the readable engine).
+        Questions (items for judging); 1,000,000 by default.
     seed : int
         64-bit key.
     equal_cost : {"calls", "tokens", "usd"}, optional
@@ -272,7 +272,7 @@ def compare(
     from ..vectorized.driver import Interrupted, Run, State
 
     family = _require_pairs(cases)
-    most = _DEFAULT_SAMPLES[family] if samples is None else samples
+    most = _DEFAULT_SAMPLES if samples is None else samples
     require_count("samples", most, 1, 10**12)
     if precision is not None:
         require_range("precision", precision, 1e-6, 0.5)
@@ -329,8 +329,7 @@ class _Study:
         known = self.exact[c]
         if known is not None:
             return known
-        case = self.cases[c]
-        return case.monte_carlo(samples=done, seed=self.seed) if self.family == "reasoning" else case.reference(done, self.seed)
+        return self.cases[c].monte_carlo(samples=done, seed=self.seed)
 
     def _notes(self, singles: Sequence[Result]) -> tuple[str, ...]:
         sampled = [case.protocol.name for case, known in zip(self.cases, self.exact, strict=True) if known is None]

@@ -6,7 +6,6 @@ the lattices.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,13 +17,12 @@ from ..model import OutcomeSpace, ParameterError, Protocol
 from ..model.judging.agreement import credits
 from ..model.judging.cost import JudgingCosts
 from ..model.judging.outcomes import outcome_shape
-from ..model.judging.reference import run_judging
-from ..model.judging.sources import SampledJudgingSource
 from ..model.outcomes import Costs
+from ..vectorized.judging import JudgingJob
 from ..vectorized.run import Job, Joint
 from .families import Case
 
-__all__ = ["Classes", "JudgingJob", "classes_of", "joint_task"]
+__all__ = ["Classes", "classes_of", "joint_task"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -103,37 +101,6 @@ def _judging_columns(case: Case) -> dict[str, npt.NDArray[Any]]:
     return columns
 
 
-@dataclass(frozen=True, eq=False)
-class JudgingJob:
-    """A judging protocol on a population with a seed, item by item through the reference engine.
-
-    Parameters
-    ----------
-    protocol, population
-        What to run.
-    seed : int
-        64-bit key.
-    """
-
-    protocol: Any
-    population: Any
-    seed: int
-
-    def room(self) -> None:
-        """No working memory is needed."""
-
-    def outcomes(self, lo: int, hi: int, room: Any = None) -> Ints:
-        """Lattice point of each item lo .. hi - 1."""
-        shape = outcome_shape(self.protocol)
-        sources = (SampledJudgingSource(self.protocol, self.population, self.seed, item) for item in range(lo, hi))
-        runs = (run_judging(self.protocol, self.population, source) for source in sources)
-        return np.array([np.ravel_multi_index(run.outcome.index, shape) for run in runs], dtype=np.int64)
-
-    def fingerprint(self) -> str:
-        """Hash of the parameters and the seed."""
-        return hashlib.sha256(f"{self.protocol!r} {self.population!r} {self.seed}".encode()).hexdigest()
-
-
 def joint_task(cases: Sequence[Case], classes: Sequence[Classes], groups: Sequence[tuple[int, ...]], seed: int) -> Joint:
     """Lay out the joint count of cases on the same questions.
 
@@ -142,12 +109,7 @@ def joint_task(cases: Sequence[Case], classes: Sequence[Classes], groups: Sequen
     ParameterError
         If the joint tables would be too large to keep.
     """
-    jobs = [
-        Job.of(case.protocol, case.population, seed)
-        if isinstance(case.protocol, Protocol)
-        else JudgingJob(case.protocol, case.population, seed)
-        for case in cases
-    ]
+    jobs = [(Job if isinstance(case.protocol, Protocol) else JudgingJob).of(case.protocol, case.population, seed) for case in cases]
     joint = Joint(tuple(jobs), tuple(c.of_outcome for c in classes), tuple(groups))
     if joint.size > _MOST_CELLS:
         remedy = "Compare fewer protocols at a time, or ones with fewer chains or rounds."

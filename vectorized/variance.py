@@ -187,6 +187,8 @@ class Stratified:
     def count(self, lo: int, hi: int, room: Tile | None = None) -> Counts:
         """Count questions lo .. hi - 1, replicate by replicate."""
         counts = np.zeros(self.shape, dtype=np.int64)
+        if lo == hi:
+            self.job.count(lo, hi)  # an empty range still makes the kernel ready
         for replicate in range(lo // self.points, (hi - 1) // self.points + 1):
             first, last = max(lo, replicate * self.points), min(hi, (replicate + 1) * self.points)
             paths = self.job.trace(first, last, room, self._latent(replicate, first % self.points, last - first))

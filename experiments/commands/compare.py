@@ -22,7 +22,7 @@ OutResult = Annotated[Path | None, typer.Option("--out", help="Save as .json, .c
 def compare(
     protocols: Annotated[list[str], typer.Argument(help="Two or more: NAME, or NAME:key=value,key=value with settings of its own.")],
     population: PopulationName = None,
-    samples: Annotated[int | None, typer.Option(min=1, help="Questions.", show_default="1,000,000; 5,000 items for judging")] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Questions.", show_default="1,000,000")] = None,
     precision: Annotated[
         float | None, typer.Option(help="Run until every 95 % half-width of a difference of accuracies is this.", show_default=False)
     ] = None,
@@ -79,7 +79,8 @@ def _pair_table(pair: PairedDifference) -> Table:
     for name, (value, unit) in rows.items():
         table.add_row(name, *format_estimate(value), unit)
     if pair.p_value is not None:
-        table.add_row("McNemar's test", f"{pair.p_value:.3g}", "p value, exact", "of no difference")
+        shown = f"{pair.p_value:.3g}" if pair.p_value > 0 else "< 1e-300"
+        table.add_row("McNemar's test", shown, "p value, exact", "of no difference")
     return table
 
 

@@ -182,7 +182,7 @@ def test_an_interrupt_leaves_the_comparison_of_a_prefix():
 
 
 def test_judging_protocols_are_compared_on_the_same_items():
-    result = compare(find_cases(["more", "single_judge"]), samples=300, equal_cost="calls")
+    result = compare(find_cases(["more", "single_judge"]), samples=50_000, equal_cost="calls")
     (difference,) = result.differences
     assert difference.accuracy.is_exact
     assert abs(difference.sampled.mean - difference.accuracy.mean) < 4 * difference.sampled.half_width / 1.96
