@@ -42,6 +42,8 @@ _PER_TOKEN = 1e6
 _DEBATING = frozenset({"debater", "advocate", "agent"})
 """Roles that there are only in a debate."""
 
+_NO_SPREAD = " (a population has means of prompt tokens, no spread)"
+
 _ALONE = frozenset({"solver", "synthesiser", "juror"})
 """Roles whose calls are none of a debate's rounds."""
 
@@ -299,7 +301,7 @@ def compare(prediction: Prediction, actual: Actual) -> list[dict[str, Any]]:
                 "actual": value,
                 "percentile": law.percentile(value),
                 "inside": inside,
-                "why": "" if inside else _why(name, prediction, actual),
+                "why": "" if inside else _why(name, prediction, actual) + (_NO_SPREAD if low == high and law.unit == "tokens" else ""),
             }
         )
     return rows
@@ -320,7 +322,7 @@ def _why(name: str, prediction: Prediction, actual: Actual) -> str:
             for kind, found in (("prompt", prompt / calls), ("completion", completion / calls)):
                 mean = expected[f"{kind}_tokens"] / expected["calls"]
                 money = name == "usd" or name == f"{kind}_tokens"
-                parts.append((abs(found - mean) * calls * money, f"{role}: {found:.0f} {kind} tokens a call, predicted {mean:.0f}"))
+                parts.append((abs(found - mean) * calls * money, f"{role}: {found:.1f} {kind} tokens a call, predicted {mean:.1f}"))
     made, expected_calls = actual.totals["calls"], prediction.laws["calls"].mean
     tokens = (actual.totals["prompt_tokens"] + actual.totals["completion_tokens"]) / max(made, 1)
     parts.append((abs(made - expected_calls) * tokens, f"{made:.0f} calls, predicted {expected_calls:.1f}"))

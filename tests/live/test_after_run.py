@@ -107,7 +107,8 @@ def test_a_miss_of_the_money_names_the_role_whose_tokens_differ_most():
     prediction = Prediction(reasoning_case("cot"), 10)
     found = Actual(10, 10, {"calls": 10, "prompt_tokens": 1060, "completion_tokens": 9000, "usd": 1.0}, {"solver": (10, 1060, 9000)})
     why = {row["quantity"]: row["why"] for row in compare(prediction, found)}
-    assert why["usd"] == why["completion_tokens"] == "solver: 900 completion tokens a call, predicted 150"
+    assert why["usd"] == why["completion_tokens"] == "solver: 900.0 completion tokens a call, predicted 150.0"
+    assert why["prompt_tokens"] == ""
 
 
 def test_accuracy_is_not_compared_where_some_questions_have_no_known_answer():
