@@ -21,6 +21,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh_tridiagonal
+from scipy.special import betaln, gammaln, xlog1py, xlogy
 
 from .checks import require_distribution, require_positive, require_probability
 from .draws import Purpose, beta_table, uniform
@@ -57,6 +58,12 @@ def beta_nodes(a: float, b: float, count: int) -> tuple[Floats, Floats]:
     return np.clip(nodes, 0.0, 1.0), weight / weight.sum()
 
 
+def log_choose(n: int) -> Floats:
+    """Logarithms of the binomial coefficients of n; shape (n + 1,)."""
+    i = np.arange(n + 1)
+    return np.asarray(gammaln(n + 1) - gammaln(i + 1) - gammaln(n - i + 1))
+
+
 @dataclass(frozen=True)
 class BetaDifficulty:
     """p ~ Beta(a, b) with optional point masses at 0 and at 1.
@@ -90,6 +97,15 @@ class BetaDifficulty:
         weights = [np.array([self.mass_zero, self.mass_one]), inner * weight]
         keep = np.concatenate(weights) > 0
         return np.concatenate(points)[keep], np.concatenate(weights)[keep]
+
+    def number_right(self, n: int) -> Floats:
+        """P(i of n answers are right), i = 0 .. n: the beta-binomial law with what the point masses add; shape (n + 1,)."""
+        i = np.arange(n + 1)
+        inner = np.exp(log_choose(n) + betaln(i + self.a, n - i + self.b) - betaln(self.a, self.b))
+        law = (1.0 - self.mass_zero - self.mass_one) * inner / inner.sum()
+        law[0] += self.mass_zero
+        law[n] += self.mass_one
+        return np.asarray(law)
 
     def mean(self) -> float:
         """E[p], the accuracy of a single answer."""
@@ -136,6 +152,15 @@ class MixtureDifficulty:
     def nodes(self, degree: int) -> tuple[Floats, Floats]:
         """Return the support points and their weights: exact for every function."""
         return np.array(self.p, dtype=float), np.array(self.weight, dtype=float)
+
+    def number_right(self, n: int) -> Floats:
+        """P(i of n answers are right), i = 0 .. n; shape (n + 1,)."""
+        return np.asarray(np.array(self.weight) @ self.number_right_by_point(n))
+
+    def number_right_by_point(self, n: int) -> Floats:
+        """P(i of n answers are right) at each support point; shape (points, n + 1)."""
+        i, p = np.arange(n + 1)[None, :], np.array(self.p)[:, None]
+        return np.asarray(np.exp(log_choose(n)[None, :] + xlogy(i, p) + xlog1py(n - i, -p)))
 
     def mean(self) -> float:
         """E[p], the accuracy of a single answer."""

@@ -22,10 +22,9 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr, xlog1py, xlogy
-from scipy.special import binom as choose
+from scipy.special import bdtr
 
-from ..difficulty import question_law
+from ..difficulty import MixtureDifficulty, question_law
 from ..outcomes import REASONS, OutcomeSpace, Pricing, last_round, summarise
 from ..population import Population
 from ..protocol import Protocol
@@ -419,31 +418,20 @@ def vote_accuracy(population: Population, n: int) -> float:
     With i right answers, i >= 2, the right answer wins against j ~ Binomial(n - i, w) answers on the misconception with probability
     P(j < i) + P(j = i) / 2; strays never outvote two. With i = 1 it wins a draw among n if no answer occurs twice.
     """
-    i = np.arange(n + 1)
-    p, weight = population.difficulty.nodes(n)
-    if population.misconception is None:
-        _, shares, _ = question_law(population.difficulty, None, n)
-        wins = np.array([_wins(n, i, w) for w in shares])
+    difficulty, share = population.difficulty, population.misconception
+    if share is None:
+        assert isinstance(difficulty, MixtureDifficulty)
+        wins = np.array([_wins(n, w) for w in difficulty.w])
+        total = float(np.array(difficulty.weight) @ (difficulty.number_right_by_point(n) * wins).sum(axis=1))
     else:
-        shares, share_weight = population.misconception.nodes(n)
-        wins = np.broadcast_to(share_weight @ np.array([_wins(n, i, w) for w in shares]), (len(p), n + 1))
-    log_choose = np.log(choose(n, i)) if n < 1000 else _log_choose(n)
-    total = 0.0
-    for part in np.array_split(np.arange(len(p)), len(p) * n // _BLOCK + 1):
-        pmf = np.exp(log_choose[None, :] + xlogy(i[None, :], p[part, None]) + xlog1py((n - i)[None, :], -p[part, None]))
-        total += float(weight[part] @ (pmf * wins[part]).sum(axis=1))
+        shares, weight = share.nodes(n)
+        total = float(difficulty.number_right(n) @ (weight @ np.array([_wins(n, w) for w in shares])))
     return min(max(total, 0.0), 1.0)
 
 
-def _log_choose(n: int) -> Floats:
-    from scipy.special import gammaln
-
-    i = np.arange(n + 1)
-    return np.asarray(gammaln(n + 1) - gammaln(i + 1) - gammaln(n - i + 1))
-
-
-def _wins(n: int, i: npt.NDArray[np.int64], w: float) -> Floats:
+def _wins(n: int, w: float) -> Floats:
     """P(right wins | i right answers of n), by i = 0 .. n."""
+    i = np.arange(n + 1)
     others = n - i
     upto = np.where(i >= 1, bdtr(np.minimum(i - 1, others), others, w), 0.0)
     level_count = np.minimum(i, others)
