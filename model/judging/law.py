@@ -108,7 +108,7 @@ class _DebateLaw:
     def tally(self) -> JudgingTally:
         """Probabilities of the outcomes and both swap consistencies."""
         protocol, law = self.protocol, self.judge.gap
-        width = math.sqrt(law.error_variance + self.arguments.variance) / self.limit
+        width = math.sqrt((law.error_variance + self.arguments.variance) / self.limit)
         slope = self._slopes().max(initial=0.0)
         bends = [Bend(sign * at + tie, width) for at in self._reach(self.shift) for sign in (1, -1) for tie in {-law.tie_gap, law.tie_gap}]
         if protocol.jurors:
