@@ -14,9 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Derandomised: a test that fails once fails always, on every machine. The nightly profile looks for new examples.
 settings.register_profile("default", deadline=None, derandomize=True, print_blob=True)
-settings.register_profile(
-    "nightly", deadline=None, print_blob=True, max_examples=2000, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
@@ -51,9 +49,7 @@ def cli(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> C
         words = [str(arg) for arg in args]
         if fresh:
             code = "import sys; from adjourn.experiments.cli import main; sys.argv[0] = 'adjourn'; sys.exit(main())"
-            done = subprocess.run(
-                [sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=cwd, timeout=timeout
-            )
+            done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=cwd, timeout=timeout)
             return CliResult(done.returncode, done.stdout, done.stderr)
 
         from adjourn.experiments.cli import main
