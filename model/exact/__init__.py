@@ -3,5 +3,5 @@
 from .law import ExactLaw as ExactLaw
 from .law import evaluate as evaluate
 from .law import simulate as simulate
-from .law import vote_accuracy as vote_accuracy
 from .panel import panel as panel
+from .plurality import vote_accuracy as vote_accuracy

@@ -22,9 +22,8 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr
 
-from ..difficulty import MixtureDifficulty, question_law
+from ..difficulty import question_law
 from ..outcomes import REASONS, OutcomeSpace, Pricing, last_round, summarise
 from ..population import Population
 from ..protocol import Protocol
@@ -33,6 +32,7 @@ from ..scheduling import ConfidenceGate, OracleGate, Tier, UncertaintyGate
 from ..stopping import RoundStop, StableConsensus, StopReason
 from .chains import RIGHT, Openings, openings
 from .panel import Panel, panel, transition
+from .plurality import add_votes
 from .risk import tier_law
 from .votes import decision_right
 
@@ -42,8 +42,6 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
-_SAMPLE_LIMIT = REASONS.index(StopReason.SAMPLE_LIMIT)
-_SAMPLING_STOP = REASONS.index(StopReason.SAMPLING_STOP)
 _CONFIDENT = REASONS.index(StopReason.CONFIDENT)
 _CONSENSUS = REASONS.index(StopReason.CONSENSUS)
 _ROUND_LIMIT = REASONS.index(StopReason.ROUND_LIMIT)
@@ -288,7 +286,7 @@ class ExactLaw:
     def _evaluate(self, rule: RoundStop) -> Floats:
         masses = np.zeros(self.space.shape)
         if not self.protocol.tiers:
-            _add_votes(masses, self.protocol, self.population)
+            add_votes(masses, self.protocol, self.population)
             return masses
         if isinstance(self.protocol.gate, ConfidenceGate):
             self._add_confident(masses)
@@ -389,60 +387,6 @@ def _record(out: Floats, space: Panel, ended: Floats, right: Floats) -> None:
         hit = float(part @ right)
         out[candidate, 1] += hit
         out[candidate, 0] += float(part.sum()) - hit
-
-
-def _add_votes(masses: Floats, protocol: Protocol, population: Population) -> None:
-    """Protocols without debate: the plurality of the chains."""
-    if protocol.sampling_stop is None:
-        accuracy = vote_accuracy(population, protocol.chains)
-        masses[protocol.chains, 0, 0, _SAMPLE_LIMIT, 1, 1] = accuracy
-        masses[protocol.chains, 0, 0, _SAMPLE_LIMIT, 0, 0] = 1 - accuracy
-        return
-    opening = openings(protocol.chains, protocol.sampling_stop, protocol.initial, None)
-    p, w, weight = question_law(population.difficulty, population.misconception, opening.degree)
-    probability = np.empty(len(opening.kind))
-    for part in np.array_split(np.arange(len(opening.kind)), len(opening.kind) * len(p) // _BLOCK + 1):
-        sub = Openings(*(getattr(opening, f)[part] for f in Openings.__dataclass_fields__))
-        probability[part] = sub.probabilities(p, w) @ weight
-    right = (opening.kind == RIGHT).astype(np.int64)
-    reason = np.where(opening.stopped, _SAMPLING_STOP, _SAMPLE_LIMIT)
-    none = np.zeros_like(right)
-    np.add.at(masses, (opening.chains, none, none, reason, right, right), probability)
-
-
-def vote_accuracy(population: Population, n: int) -> float:
-    r"""P(the plurality of n independent answers is right), fair ties.
-
-    Notes
-    -----
-    With i right answers, i >= 2, the right answer wins against j ~ Binomial(n - i, w) answers on the misconception with probability
-    P(j < i) + P(j = i) / 2; strays never outvote two. With i = 1 it wins a draw among n if no answer occurs twice.
-    """
-    difficulty, share = population.difficulty, population.misconception
-    if share is None:
-        assert isinstance(difficulty, MixtureDifficulty)
-        wins = np.array([_wins(n, w) for w in difficulty.w])
-        total = float(np.array(difficulty.weight) @ (difficulty.number_right_by_point(n) * wins).sum(axis=1))
-    else:
-        shares, weight = share.nodes(n)
-        total = float(difficulty.number_right(n) @ (weight @ np.array([_wins(n, w) for w in shares])))
-    return min(max(total, 0.0), 1.0)
-
-
-def _wins(n: int, w: float) -> Floats:
-    """P(right wins | i right answers of n), by i = 0 .. n."""
-    i = np.arange(n + 1)
-    others = n - i
-    upto = np.where(i >= 1, bdtr(np.minimum(i - 1, others), others, w), 0.0)
-    level_count = np.minimum(i, others)
-    level = np.where(i <= others, bdtr(level_count, others, w) - upto, 0.0)
-    wins = upto + level / 2
-    wins[0] = 0.0
-    if n >= 1:
-        # One right answer: no answer may occur twice, and the draw is among all n.
-        no_pair = (1 - w) ** (n - 1) + (n - 1) * w * (1 - w) ** (n - 2) if n >= 2 else 1.0
-        wins[1] = no_pair / n
-    return np.asarray(wins)
 
 
 def evaluate(protocol: Protocol, population: Population) -> Floats:
