@@ -39,6 +39,26 @@ def test_numbers_of_right_answers_are_beta_binomial(a, b, n):
     np.testing.assert_allclose(found, stats.betabinom.pmf(k, n, a, b), atol=1e-11)
 
 
+@pytest.mark.parametrize("n", [1, 3, 40, 4096])
+@pytest.mark.parametrize(("a", "b"), [(0.07, 0.88), (0.684, 0.199), (2.0, 1.0), (1e-3, 1e-3), (1e4, 1e4), (1e4, 1e-3)])
+def test_number_right_is_beta_binomial_with_what_the_masses_add(a, b, n):
+    law = BetaDifficulty(a, b, 0.1, 0.2).number_right(n)
+    expected = 0.7 * stats.betabinom(n, a, b).pmf(np.arange(n + 1))
+    expected[0] += 0.1
+    expected[n] += 0.2
+    np.testing.assert_allclose(law, expected, atol=2e-9)
+    assert law.sum() == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 3, 40])
+def test_number_right_of_a_mixture_is_the_mixture_of_binomials(n):
+    law = MixtureDifficulty((0.0, 0.3, 1.0), (0.2, 0.5, 0.3))
+    i = np.arange(n + 1)
+    expected = np.stack([stats.binom(n, p).pmf(i) for p in law.p])
+    np.testing.assert_allclose(law.number_right_by_point(n), expected, atol=1e-14)
+    np.testing.assert_allclose(law.number_right(n), np.array(law.weight) @ expected, atol=1e-14)
+
+
 def test_point_masses_are_questions_that_are_never_or_always_right():
     law = BetaDifficulty(2, 3, 0.1, 0.25)
     p, weight = law.nodes(6)
