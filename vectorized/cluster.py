@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import importlib
 import logging
+import signal
 from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError
+from importlib import metadata
 from typing import Any
 
 from ..model.errors import AdjournError, InputError
@@ -40,10 +43,14 @@ class Dask:
 
     def run(self, task: Task, pieces: Iterable[tuple[int, int]]) -> Iterator[Worked]:
         """Run pieces; see :class:`.backends.Backend`."""
+        distributed = _distributed()
         try:
             yield from in_order(lambda lo, hi: self._client.submit(work, task, lo, hi, pure=False), pieces, 3 * self.workers)
-        except _distributed().KilledWorker as error:
+        except distributed.KilledWorker as error:
             lost = f"Dask gave up: the same task lost its worker again and again ({error}). Give the workers more memory."
+            raise AdjournError(lost) from None
+        except (OSError, TimeoutError, CancelledError, distributed.client.FutureCancelledError) as error:
+            lost = f"lost the Dask scheduler ({type(error).__name__}). A run with --checkpoint goes on where its file ends."
             raise AdjournError(lost) from None
 
     def close(self) -> None:
@@ -76,7 +83,35 @@ def dask_scheduler(address: str) -> Dask:
     if not client.nthreads():
         client.close()
         raise InputError(f"the Dask scheduler at {address} has no workers. Start some: dask worker {address}")
+    _require_same_version(client)
     return Dask(client)
+
+
+def _version() -> str:
+    return metadata.version("adjourn")
+
+
+def _require_same_version(client: Any) -> None:
+    """Refuse workers that have no Adjourn, or another one."""
+    try:
+        versions = client.run(_version)
+    except Exception as error:
+        client.close()
+        raise InputError(f"a Dask worker cannot import Adjourn ({type(error).__name__}: {error}). Install it there.") from None
+    others = {address: version for address, version in versions.items() if version != _version()}
+    if others:
+        client.close()
+        raise InputError(f"Dask workers have another version of Adjourn ({others}); here it is {_version()}. Install the same everywhere.")
+
+
+def _deaf(distributed: Any) -> Any:
+    """Worker plugin: Ctrl-C reaches every process of a terminal; workers leave it to the one that asked for the work."""
+
+    class Deaf(distributed.WorkerPlugin):  # type: ignore[misc]
+        def setup(self, worker: Any) -> None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return Deaf()
 
 
 def dask_local(workers: int) -> Dask:
@@ -91,4 +126,6 @@ def dask_local(workers: int) -> Dask:
     cluster = distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
     )
-    return Dask(distributed.Client(cluster), cluster)
+    client = distributed.Client(cluster)
+    client.register_plugin(_deaf(distributed))
+    return Dask(client, cluster)

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..model.checks import require_count, require_range
-from ..model.errors import InterruptedRunError, ParameterError
+from ..model.errors import InputError, InterruptedRunError, ParameterError
 from ..model.outcomes import OutcomeSpace, Pricing, summarise
 from ..model.population import Population
 from ..model.protocol import Protocol
@@ -134,6 +135,10 @@ class Run:
         except KeyboardInterrupt:
             self._save()
             raise Interrupted(self.state) from None
+        except Exception:  # a lost cluster: what was done is kept, and the error is the caller's
+            with suppress(InputError):
+                self._save()
+            raise
         return self.state
 
     def _work(self, most: int, backend: Backend, ended: Callable[[], bool], looks: bool) -> None:

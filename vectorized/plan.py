@@ -165,14 +165,27 @@ def _chains(protocol: Protocol) -> dict[str, Any]:
 
 
 def _sure_at(stop: AdaptiveConsistency, most: int) -> Integers:
-    """Smallest v1 >= v2 that is sure against v2, by v2; most + 1 where none is. It never falls as v2 grows."""
-    found, v1 = [], 0
+    r"""Smallest v1 >= v2 that is sure against v2, by v2; most + 1 where no pair of at most ``most`` answers is.
+
+    It never falls as v2 grows, so one walk finds all. With n = v1 + v2 + 1 and k = v1 the walk keeps :math:`\binom{n}{k}` and
+    :math:`S = \sum_{j \le k} \binom{n}{j}`, which is :math:`2 S + \binom{n}{k+1}` for the next v1 and :math:`2 S - \binom{n}{k}` for the
+    next v2.
+    """
+    level = as_fraction(stop.level, "level")
+    found = np.full(most + 1, most + 1, dtype=np.int64)
+    n, k, choose, total = 1, 0, 1, 1
     for v2 in range(most + 1):
-        v1 = max(v1, v2)
-        while v1 <= most and not stop.sure(v1, v2):
-            v1 += 1
-        found.append(v1)
-    return np.array(found, dtype=np.int64)
+        while k + v2 <= most and (k < v2 or total * level.denominator < level.numerator << n):
+            total = 2 * total + choose * (n - k) // (k + 1)
+            choose = choose * (n + 1) // (k + 1)
+            n, k = n + 1, k + 1
+        if k + v2 > most:
+            break
+        found[v2] = k
+        total -= choose - total
+        choose = choose * (n + 1) // (n + 1 - k)
+        n += 1
+    return found
 
 
 def _gate(protocol: Protocol, population: Population) -> dict[str, Any]:

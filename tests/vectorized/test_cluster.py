@@ -1,11 +1,15 @@
 """Dask workers: the same bits on one, two and three, and when one of them is killed."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
-from adjourn.model import InputError, load_population, load_protocol
+from adjourn.model import AdjournError, InputError, load_population, load_protocol
 from adjourn.vectorized import cluster, simulate
 
 distributed = pytest.importorskip("distributed")
@@ -65,3 +69,36 @@ def test_without_dask_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(cluster.importlib, "import_module", missing)
     with pytest.raises(InputError, match=r"adjourn\[dask\]"):
         simulate(UAAD, GSM8K, samples=10, local_cluster=1)
+
+
+def test_a_scheduler_that_is_lost_leaves_the_checkpoint_of_what_was_done(tmp_path):
+    """Errors of Dask become the product's own, and the work is not lost."""
+    path = tmp_path / "run.checkpoint"
+    local = distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60)
+    told = []
+
+    def close(steps):
+        told.append(steps)
+        if len(told) == 4:
+            local.close()
+
+    with pytest.raises(AdjournError, match="lost the Dask scheduler"):
+        simulate(UAAD, GSM8K, samples=10**9, seed=2, scheduler=local.scheduler_address, chunk=10_000, progress=close, checkpoint=path)
+    done = json.loads(path.read_text())["done"]
+    assert done >= 40_000
+    resumed = simulate(UAAD, GSM8K, samples=done + 5000, seed=2, checkpoint=path)
+    assert resumed.to_json() == simulate(UAAD, GSM8K, samples=done + 5000, seed=2).to_json()
+
+
+def test_control_c_in_a_terminal_reaches_only_the_command_and_not_its_workers():
+    """A terminal sends it to the whole process group; workers must not answer with tracebacks of their own."""
+    code = "import sys; from adjourn.experiments.cli import main; sys.argv[0] = 'adjourn'; sys.exit(main())"
+    command = [sys.executable, "-c", code, "simulate", "uaad", "--samples", str(10**12), "--local-cluster", "1", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        time.sleep(15)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert json.loads(out)["samples"] > 0
+    assert "Traceback" not in err
+    assert err.strip().splitlines()[-1].startswith("error: interrupted after")
