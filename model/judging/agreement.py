@@ -122,8 +122,8 @@ class ClassShares:
 def class_shares(accuracy: float, kappa: float) -> ClassShares:
     r"""Range of the larger label class's share that a reported pair (accuracy, kappa) admits, for two classes.
 
-    With s = 2q - 1 and t = 2m - 1, :math:`p_e = (1 + st)/2`: the product st is fixed, and :math:`|s - t| \le 2(1 - a)`. The smallest and
-    the largest s lie where the two bind together.
+    With s = 2q - 1 and t = 2m - 1, :math:`p_e = (1 + st)/2`: the product st is fixed, :math:`|s - t| \le 2(1 - a)` and
+    :math:`|s + t| \le 2a`. The smallest and the largest s lie where these bind.
 
     Raises
     ------
@@ -138,8 +138,9 @@ def class_shares(accuracy: float, kappa: float) -> ClassShares:
     product, gap = 2 * chance - 1, 2 * (1 - accuracy)
     if not -1 <= product <= 1:
         raise ParameterError("kappa", kappa, f"one that an accuracy of {accuracy:g} admits")
-    low, high = _range_of_s(product, gap)
-    if low > 1:
+    ranges = (_range_of_s(product, gap), _range_of_s(-product, 2 * accuracy))
+    low, high = max(r[0] for r in ranges), min(r[1] for r in ranges)
+    if low > min(high, 1.0):
         raise ParameterError("kappa", kappa, f"one that an accuracy of {accuracy:g} admits")
     return ClassShares(chance, max(chance, 0.5), (1 + low) / 2, (1 + min(high, 1.0)) / 2)
 

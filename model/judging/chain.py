@@ -15,7 +15,7 @@ Within cells the mass is spread evenly: whether two gaps lie within epsilon is t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -173,7 +173,9 @@ class _SignRule:
 
 def _by_signs(protocol: Debate, rounds: Rounds, e: Floats, need_verdict: bool, total: bool) -> Floats:
     if total:
-        return np.concatenate([_by_signs_and_sum(protocol, rounds, part) for part in _chunks(e)])
+        return _extrapolated(
+            rounds, lambda cells: np.concatenate([_by_signs_and_sum(protocol, rounds, part, cells) for part in _chunks(e)]), CELLS_WITH_SUM
+        )
     rule, law = _SignRule(protocol.stop), rounds.law
     held = np.zeros((len(e), rounds.limit + 1, 2, 3))
     states = {0: np.ones(len(e))}
@@ -197,9 +199,18 @@ def _chunks(e: Floats) -> Iterator[Floats]:
         yield e[start : start + CHUNK]
 
 
-def _by_signs_and_sum(protocol: Debate, rounds: Rounds, e: Floats) -> Floats:
+def _extrapolated(rounds: Rounds, on_lattice: Callable[[int], Floats], cells: int) -> Floats:
+    """Law on a lattice, less the error of even masses within cells, which falls with the square of their width (Richardson)."""
+    fine = on_lattice(cells)
+    if isinstance(rounds.law, RubricGap):
+        return fine  # whole points: nothing is spread within cells
+    better = np.maximum((4 * fine - on_lattice(cells // 2)) / 3, 0.0)
+    return np.asarray(better / better.sum(axis=(1, 2, 3), keepdims=True))
+
+
+def _by_signs_and_sum(protocol: Debate, rounds: Rounds, e: Floats, cells: int) -> Floats:
     """As :func:`_by_signs` with the sum of the gaps, for a chunk of e."""
-    rule, sums = _SignRule(protocol.stop), _Sums(rounds, CELLS_WITH_SUM)
+    rule, sums = _SignRule(protocol.stop), _Sums(rounds, cells)
     held = np.zeros((len(e), rounds.limit + 1, 2, 3))
     states = {0: np.ones((len(e), 1))}
     for r in range(1, rounds.limit + 1):
@@ -304,12 +315,7 @@ def _on_lattices(protocol: Debate, rounds: Rounds, e: Floats, need_verdict: bool
         parts = [e] if _is_the_same_for_all(protocol, sums.lattice) else _chunks(e)
         return np.concatenate([_GapChain(protocol, sums, part, need_verdict, total).run() for part in parts])
 
-    fine = on_lattice(cells)
-    if isinstance(rounds.law, RubricGap):
-        return fine  # whole points: nothing is spread within cells
-    # The error of even masses within cells falls with the square of their width: extrapolate it away (Richardson).
-    better = np.maximum((4 * fine - on_lattice(cells // 2)) / 3, 0.0)
-    return np.asarray(better / better.sum(axis=(1, 2, 3), keepdims=True))
+    return _extrapolated(rounds, on_lattice, cells)
 
 
 def _is_the_same_for_all(protocol: Debate, lattice: Lattice) -> bool:

@@ -103,7 +103,7 @@ def probit_majority(voters: int | None, p: float, rho: float) -> float:
     require_count("voters", voters, 1, 1000)
     if rho > MOST_RHO:
         return p
-    factor, weight = factor_nodes(rho)
+    factor, weight = factor_nodes(rho, voters)
     return float(weight @ _majority(vote_probability(np.array(a), factor, rho), voters))
 
 
@@ -112,12 +112,17 @@ def vote_probability(lean: Floats, factor: Floats, rho: float) -> Floats:
     return np.asarray(ndtr((lean + np.sqrt(rho) * factor) / np.sqrt(1 - rho)))
 
 
-def factor_nodes(rho: float) -> tuple[Floats, Floats]:
-    """Nodes and weights of the jurors' shared factor: the trapezoidal rule on [-8.5, 8.5], fine enough for the width of the integrand."""
+def factor_nodes(rho: float, voters: int) -> tuple[Floats, Floats]:
+    """Nodes and weights of the voters' shared factor: the trapezoidal rule, fine enough for a majority of so many."""
     if rho <= 0:
         return np.zeros(1), np.ones(1)
-    width = min(1.0, float(np.sqrt((1 - rho) / rho)))
-    count = 2 * int(8.5 / (0.7 * width) + 1) + 1
-    nodes = np.linspace(-8.5, 8.5, count)
+    width = min(1.0, float(np.sqrt((1 - rho) / rho)) * majority_width(voters))
+    half = int(8.5 / (0.7 * width)) + 1
+    nodes = 0.7 * width * np.arange(-half, half + 1)
     weight = np.exp(-(nodes**2) / 2)
     return nodes, weight / weight.sum()
+
+
+def majority_width(voters: int) -> float:
+    """Width over which a majority turns, in units of one voter's: its slope grows with the square root of their number."""
+    return min(1.0, float(np.sqrt(np.pi / (2 * voters))))

@@ -29,7 +29,7 @@ from .chain import Rounds, rounds_fire_at_once, rounds_law, zero_rounds
 from .cost import last_round
 from .gaps import Shifts, ZeroInflatedBetaGap
 from .items import JudgingPopulation
-from .jury import effective_number, factor_nodes, vote_masses, vote_probability
+from .jury import effective_number, factor_nodes, majority_width, vote_masses, vote_probability
 from .outcomes import JUDGING_REASONS, JudgingTally, outcome_shape, summarise_judging
 from .protocols import Debate, Discussion, JudgingProtocol, Panel
 from .quadrature import Bend, evidence, normal_nodes
@@ -112,13 +112,14 @@ class _DebateLaw:
         slope = self._slopes().max(initial=0.0)
         bends = [Bend(sign * at + tie, width) for at in self._reach(self.shift) for sign in (1, -1) for tie in {-law.tie_gap, law.tie_gap}]
         if protocol.jurors:
-            bends += [Bend(sign * self.jury_shift, 1 / max(slope, 1e-6)) for sign in (1, -1)]
+            turn = majority_width(protocol.jurors) / max(slope, 1e-6)
+            bends += [Bend(sign * self.jury_shift, turn) for sign in (1, -1)]
         variance = (self.population.debate.bias_factor * self.judge.sigma_b) ** 2 + self.judge.verbosity**2
         nodes = evidence(self.population.items, variance, bends, self.scale)
         masses = np.zeros(outcome_shape(protocol))
         same: float | None = 0.0
         fresh = 0.0
-        factor, factor_weight = factor_nodes(self.rho) if protocol.jurors else (np.zeros(1), np.ones(1))
+        factor, factor_weight = factor_nodes(self.rho, protocol.jurors) if protocol.jurors else (np.zeros(1), np.ones(1))
         weight = nodes.weight.sum(axis=1)
         for shift_weight, shift, straight, swapped in self._cases(nodes.e):
             once = self._verdicts(nodes.e, straight, factor, 1)
