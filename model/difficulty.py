@@ -26,6 +26,7 @@ from scipy.special import betaln, gammaln, xlog1py, xlogy
 from .checks import require_distribution, require_positive, require_probability
 from .draws import Purpose, beta_table, uniform
 from .errors import ParameterError
+from .quadrature import frozen
 
 __all__ = ["BetaDifficulty", "BetaShare", "Difficulty", "FixedShare", "MixtureDifficulty", "Share", "beta_nodes"]
 
@@ -55,7 +56,7 @@ def beta_nodes(a: float, b: float, count: int) -> tuple[Floats, Floats]:
     square[1:] = k * (k + a - 1.0) * (k + b - 1.0) * (k + a + b - 2.0) / (total**2 * (total**2 - 1.0))
     nodes, vectors = eigh_tridiagonal(diagonal, np.sqrt(square), lapack_driver="stev")
     weight = vectors[0] ** 2
-    return np.clip(nodes, 0.0, 1.0), weight / weight.sum()
+    return frozen(np.clip(nodes, 0.0, 1.0)), frozen(weight / weight.sum())
 
 
 def log_choose(n: int) -> Floats:

@@ -12,9 +12,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, betaln
 
-__all__ = ["beta_quantile", "tanh_sinh"]
+__all__ = ["beta_quantile", "frozen", "tanh_sinh"]
 
 Floats = npt.NDArray[np.float64]
+
+
+def frozen(array: Floats) -> Floats:
+    """Make an array that is remembered for other callers read-only, and return it."""
+    array.setflags(write=False)
+    return array
 
 
 @lru_cache(maxsize=8)
@@ -24,7 +30,7 @@ def tanh_sinh(half: int = 48, reach: float = 3.4) -> tuple[Floats, Floats]:
     s = np.pi / 2 * np.sinh(t)
     x = 1.0 / (1.0 + np.exp(-2.0 * s))
     weight = np.cosh(t) / np.cosh(s) ** 2
-    return x, weight / weight.sum()
+    return frozen(x), frozen(weight / weight.sum())
 
 
 def beta_quantile(a: float, b: float, v: Floats) -> Floats:

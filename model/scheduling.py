@@ -33,7 +33,7 @@ class Tier:
     name : str
         Name in results (``low``, ``medium``, ``high``; ``all`` where there is one tier only).
     agents : int
-        Number of agents N, 1 to 64 (the exact law: up to 7).
+        Number of agents N, 1 to 64 (the exact law: up to 8).
     rounds : int
         Largest number of rounds R, 1 to 64 (the exact law: any; it is quick up to 5).
     """

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ParameterError
+from ..quadrature import frozen
 from ..response import ResponseRule
 
 __all__ = ["LOST", "MARK_MISCONCEPTION", "MARK_RIGHT", "MOST_EXACT_AGENTS", "Panel", "State", "panel", "transition"]
@@ -291,4 +292,5 @@ def panel(agents: int) -> Panel:
 @lru_cache(maxsize=32)
 def transition(agents: int, rule: ResponseRule, p: float, w: float, focused: bool) -> tuple[Floats, Floats]:
     """:meth:`Panel.transition`, remembered: designs of equal size share their matrices."""
-    return panel(agents).transition(rule, p, w, focused=focused)
+    both, same = panel(agents).transition(rule, p, w, focused=focused)
+    return frozen(both), frozen(same)

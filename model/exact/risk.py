@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc
 
-from ..quadrature import beta_quantile, tanh_sinh
+from ..quadrature import beta_quantile, frozen, tanh_sinh
 from ..scheduling import UncertaintyGate
 from ..signals import Signals, variant_entropy
 from .chains import MISCONCEPTION, RIGHT
@@ -210,4 +210,4 @@ def tier_law(gate: UncertaintyGate, signals: Signals, chains: int, target: str, 
                 hits = np.zeros_like(mass)
             table[kind, dominant, :, 0] = np.maximum(mass - hits, 0.0)
             table[kind, dominant, :, 1] = hits
-    return table
+    return frozen(table)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..deciding import ConfidenceLaw
+from ..quadrature import frozen
 from .panel import LOST, MARK_MISCONCEPTION, MARK_RIGHT, State, panel
 
 __all__ = ["decision_right"]
@@ -46,7 +47,7 @@ def decision_right(agents: int, confidence: ConfidenceLaw | None) -> Floats:
     else:
         right_sums = _sums(np.array([0.0, *confidence.right]), agents)
         wrong_sums = _sums(np.array([0.0, *confidence.wrong]), agents)
-    return np.array([_right_wins(state, right_sums, wrong_sums) for state in panel(agents).states])
+    return frozen(np.array([_right_wins(state, right_sums, wrong_sums) for state in panel(agents).states]))
 
 
 def _sums(law: Floats, most: int) -> list[Floats]:

@@ -8,9 +8,24 @@ import numpy as np
 import pytest
 from enumeration import MISCONCEPTION, RIGHT, Chains, largest, move_law, panel_of, state_of
 
-from adjourn.model import AdaptiveConsistency, Copying, Follower, Logit, ParameterError, Protocol, Tier, Window
+from adjourn.model import (
+    AdaptiveConsistency,
+    Copying,
+    Follower,
+    Logit,
+    ParameterError,
+    Protocol,
+    Signals,
+    Tier,
+    UncertaintyGate,
+    Window,
+)
+from adjourn.model.difficulty import beta_nodes
 from adjourn.model.exact.chains import openings
-from adjourn.model.exact.panel import LOST, panel
+from adjourn.model.exact.panel import LOST, panel, transition
+from adjourn.model.exact.risk import tier_law
+from adjourn.model.exact.votes import decision_right
+from adjourn.model.quadrature import tanh_sinh
 
 
 @pytest.mark.parametrize(("agents", "states"), [(6, 321), (7, 531)])
@@ -187,3 +202,15 @@ def test_too_many_chains_name_the_other_engine():
         openings(65, None, "chains", Tier("all", 3, 1))
     with pytest.raises(ParameterError, match=r"chains = 201 .* at most 200"):
         openings(201, Window(5), "chains", None)
+
+
+def test_what_is_remembered_for_others_cannot_be_overwritten():
+    for array in (
+        transition(3, Copying(), 0.5, 0.5, False)[0],
+        decision_right(3, None),
+        tier_law(UncertaintyGate(), Signals(), 3, "none", with_hits=False),
+        beta_nodes(2.0, 3.0, 5)[0],
+        tanh_sinh()[1],
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0.0
