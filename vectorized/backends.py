@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..model.checks import require_count
 from ..model.errors import ParameterError
-from .run import Counts, Task, warm_up
+from .run import Counts, Task
 
 __all__ = ["Backend", "Pool", "Threads", "Where", "Worked", "cores", "in_order", "work"]
 
@@ -158,12 +158,12 @@ class Where(NamedTuple):
     local_cluster: int | None = None
     pool: Any = None
 
-    def start(self, task: Task | None = None) -> Backend:
+    def start(self, task: Task) -> Backend:
         """Start what is asked for; threads on all processors by default.
 
         Parameters
         ----------
-        task : Task, optional
+        task : Task
             What will run; its kernel is made ready here, where Ctrl-C is heard, and local workers then find it in the cache.
 
         Raises
@@ -184,10 +184,7 @@ class Where(NamedTuple):
         for name in ("threads", "local_cluster"):
             if getattr(self, name) is not None:
                 require_count(name, getattr(self, name), 1, 1024)
-        if task is None:
-            warm_up()
-        else:
-            task.count(0, 0)
+        task.count(0, 0)
         if self.pool is not None:
             return Pool(self.pool)
         if self.local_cluster is not None:

@@ -270,5 +270,9 @@ class Joint:
 
 
 def warm_up() -> None:
-    """Compile the kernel, or load it from the cache."""
+    """Compile the kernels of both families, or load them from the cache."""
+    from ..model.judging import DEFAULT_JUDGING_POPULATION, load_judging_population, load_judging_protocol
+    from .judging import JudgingJob
+
     Job.of(Policy(name="warm-up", chains=1), load_population(DEFAULT_POPULATION), 0).count(0, 0)
+    JudgingJob.of(load_judging_protocol("single_judge"), load_judging_population(DEFAULT_JUDGING_POPULATION), 0).count(0, 0)
