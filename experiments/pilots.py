@@ -31,18 +31,17 @@ def read_pilot(path: Path, column_map: Sequence[str]) -> Pilot:
     log = read_any_log(path, column_map)
     if not isinstance(log, ReasoningLog):
         raise InputError(f"{path} is a log of judges; this needs answers to questions (question_id, round, agent, answer, correct).")
-    return fitted_pilot(log)
+    return fitted_pilot(calibrate(log, draws=0))
 
 
-def fitted_pilot(log: ReasoningLog) -> Pilot:
-    """Fit a log; no intervals, the plan bootstraps for itself."""
-    calibration = calibrate(log, draws=0)
+def fitted_pilot(calibration: Calibration) -> Pilot:
+    """Make a pilot of a fit; its intervals are not used, the plan bootstraps for itself."""
 
     def resample(rng: np.random.Generator) -> Population:
         return calibration.refit(rng.integers(0, calibration.questions, calibration.questions))
 
     return Pilot(
-        name=str(log.path),
+        name=str(calibration.log.path),
         questions=calibration.questions,
         population=calibration.population,
         resample=resample,

@@ -11,6 +11,7 @@
 from pathlib import Path
 
 from adjourn import experiments
+from adjourn.experiments.calibrate import calibrate
 from adjourn.experiments.choosing import Request
 from adjourn.experiments.families import price_of
 from adjourn.experiments.frontier import frontier_plot
@@ -29,10 +30,10 @@ print(f"{len(log):,} messages, {len(log.questions)} questions, {len(log.agents)}
 # *fitted*; the report says in words what was found, and what the log cannot tell.
 
 # %%
-read = fitted_pilot(log)
-for paragraph in read.calibration.report[:3]:
+calibration = calibrate(log, draws=0)
+for paragraph in calibration.report[:3]:
     print(paragraph, end="\n\n")
-for warning in read.warnings:
+for warning in calibration.warnings:
     print("warning:", warning)
 
 # %% [markdown]
@@ -43,7 +44,8 @@ for warning in read.warnings:
 
 # %%
 request = Request(items=2000, budget_usd=20.0, draws=50)
-plan = make_plan(read.pilot, request, price_of(None, None, read.pilot.population.model))
+pilot = fitted_pilot(calibration)
+plan = make_plan(pilot, request, price_of(None, None, pilot.population.model))
 best = plan.recommendation
 print(f"run {best.design.name}")
 print(f"accuracy {best.accuracy.mean:.3f}, 95 % interval [{best.accuracy.low:.3f}, {best.accuracy.high:.3f}] (share of questions)")
