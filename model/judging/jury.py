@@ -120,7 +120,7 @@ def factor_nodes(rho: float, voters: int) -> tuple[Floats, Floats]:
     half = int(8.5 / (0.7 * width)) + 1
     nodes = 0.7 * width * np.arange(-half, half + 1)
     weight = np.exp(-(nodes**2) / 2)
-    return nodes, weight / weight.sum()
+    return np.asarray(nodes, dtype=np.float64), np.asarray(weight / weight.sum(), dtype=np.float64)
 
 
 def majority_width(voters: int) -> float:
