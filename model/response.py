@@ -112,9 +112,10 @@ class Copying(ResponseRule):
     -----
     The defaults are a least-squares fit to a published table of 7,635 moves of three-agent debates over seven tasks: P(wrong -> right)
     .456 and .921 with one and two right peers' answers among the three, P(right -> wrong) .846 and .360, and .45 for leaving a wrong
-    majority. They meet these within .016 and imply, for three agents and two rounds, about a point less than the plurality of the same
-    first answers (measured: -.002, standard error .004; on MATH -.017). ``calibrate`` replaces them by a maximum-likelihood fit where a
-    log has several rounds. Scaling all counts changes nothing, so the rule carries over from three agents to six.
+    majority. They meet these within .016 (averaged over whether two wrong answers agree, half and half) and imply, for three agents and two
+    rounds, about a point less than the plurality of the same first answers (measured: -.002, standard error .004; on MATH -.017).
+    ``calibrate`` replaces them by a maximum-likelihood fit where a log has several rounds. Scaling all counts changes nothing, so the rule
+    carries over from three agents to six.
     """
 
     rule: ClassVar[str] = "copying"
