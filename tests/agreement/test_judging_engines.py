@@ -7,6 +7,7 @@ exact law's own variance. Each |z| must stay below 4.5, and sum (z^2 - 1) / sqrt
 false-alarm rate of 1e-4 (normal approximation); a wrong parameter must fail it.
 """
 
+import os
 from dataclasses import replace
 from functools import cache
 
@@ -34,6 +35,8 @@ ITEMS = 20_000
 FALSE_ALARM = 1e-4
 LIMIT = -float(ndtri(FALSE_ALARM))
 
+long = pytest.mark.skipif(not os.environ.get("ADJOURN_LONG"), reason="takes over ten minutes; set ADJOURN_LONG=1")
+
 
 def assert_the_same(protocol, population, items, key):
     traced = JudgingJob.of(protocol, population, key).trace(0, items)
@@ -50,6 +53,7 @@ def test_reference_and_monte_carlo_judge_every_preset_alike(name, population):
     assert_the_same(load_judging_protocol(name), load_judging_population(population), 500, 11)
 
 
+@long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", judging_protocol_names())
 def test_reference_and_monte_carlo_judge_every_preset_alike_ten_thousand_times(name):
@@ -119,6 +123,7 @@ def pooled(results):
     return {name: np.array([result[name] for result in results if name in result]) for name in names}
 
 
+@long
 def test_monte_carlo_and_exact_agree_on_whatever_is_drawn():
     pairs = drawn_pairs()
     assert len(pairs) > 0.6 * PAIRS
@@ -127,6 +132,7 @@ def test_monte_carlo_and_exact_agree_on_whatever_is_drawn():
         assert len(z) < 5 or (z**2 - 1).sum() / np.sqrt(2 * len(z)) < LIMIT, name
 
 
+@long
 def test_the_pooled_test_fails_for_a_wrong_parameter():
     """The control: items of a 5 % wider spread, counted against the law of the right one."""
     wrong = []
@@ -137,6 +143,7 @@ def test_the_pooled_test_fails_for_a_wrong_parameter():
     assert (z**2 - 1).sum() / np.sqrt(2 * len(z)) > LIMIT
 
 
+@long
 def test_probabilities_of_whatever_is_drawn_are_probabilities():
     for _, _, truth in drawn_pairs():
         assert truth.masses.min() >= -1e-12
