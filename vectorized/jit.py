@@ -34,6 +34,8 @@ from typing import Any
 import numba
 from llvmlite import binding
 
+from ..model.errors import InputError
+
 __all__ = ["cache_folder", "cache_key", "called", "entry", "helper", "ready", "sources_of"]
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
@@ -129,7 +131,14 @@ def ready(kernel: Any, *nothing: Any) -> None:
         Marked with :data:`entry`.
     *nothing
         Arguments of the right types for which the kernel has nothing to do.
+
+    Raises
+    ------
+    InputError
+        If numba is told not to compile.
     """
+    if not hasattr(kernel, "signatures"):
+        raise InputError("NUMBA_DISABLE_JIT is set, and the compiled engine cannot run uncompiled. Unset it, or use --engine reference.")
     if kernel.signatures:
         return
     with _lock:

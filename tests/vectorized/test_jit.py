@@ -80,6 +80,11 @@ def test_without_a_home_it_warns_and_runs(run):
     assert "no folder for compiled kernels" in done.stderr
 
 
+def test_numba_told_not_to_compile_is_said_to_be_the_reason(run):
+    done = run(NUMBA_DISABLE_JIT="1")
+    assert "InputError: NUMBA_DISABLE_JIT is set" in done.stderr
+
+
 def test_the_users_cache_folder_is_the_default(run, tmp_path):
     run(folder=None, XDG_CACHE_HOME=tmp_path / "xdg")
     assert list((tmp_path / "xdg" / "adjourn" / "kernels").glob("*/*/*.nbc"))
