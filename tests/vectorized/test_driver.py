@@ -182,7 +182,8 @@ def test_control_c_on_the_command_line_shows_the_partial_result_and_ends_with_3(
 
 
 def test_memory_does_not_grow_with_samples():
-    """Peak memory of 10**8 samples against 10**6, each in a process of its own."""
+    """Peak memory of 10**8 samples against 10**6, each in a process of its own that finds the kernel in the cache."""
+    simulate(UAAD, GSM8K, samples=1)
     assert peak(10**8) <= 1.05 * peak(10**6)
 
 
