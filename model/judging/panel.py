@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from .gaps import GapLaw, GaussianGap, Shifts, ZeroInflatedBetaGap
 from .items import Judge, JudgingPopulation
 from .outcomes import JUDGING_REASONS, JudgingTally, outcome_shape
 from .protocols import Panel
-from .quadrature import Bend, Evidence, evidence, normal_nodes
+from .quadrature import NODES, Bend, evidence, normal_nodes
 from .stopping import JudgingStopReason
 from .verdicts import joint_verdicts, mean_verdicts, sign_masses
 from .weights import panel_weights
@@ -124,10 +125,8 @@ def _verdicts(protocol: Panel, law: GapLaw, e: Floats, shift: float) -> Floats:
 
 def _ballots(law: GapLaw, e: Floats, groups: Sequence[tuple[Shifts, int]]) -> Floats:
     """Law of the sum of verdicts, from -calls to calls; shape (n, 2 calls + 1)."""
-    total = np.ones((len(e), 1))
-    for shifts, count in groups:
-        total = _convolve(total, _power(_one_call(law, e, shifts)[:, ::-1], count))
-    return total
+    parts = [_power(_one_call(law, e, shifts)[:, ::-1], count) for shifts, count in groups]
+    return parts[0] if len(parts) == 1 else _convolve(parts[0], parts[1])
 
 
 def _mean_score(law: GapLaw, e: Floats, groups: Sequence[tuple[Shifts, int]]) -> Floats:
@@ -236,7 +235,7 @@ class PanelNodes:
     members : sequence of int
         Places of the judges among the population's.
     coarse : bool
-        Few nodes and no labels: enough to learn weights.
+        Few nodes: enough to learn weights, or to say how sure an accuracy is.
 
     Attributes
     ----------
@@ -246,16 +245,11 @@ class PanelNodes:
 
     def __init__(self, population: JudgingPopulation, protocol: Panel, members: Sequence[int], coarse: bool = False) -> None:
         self.protocol = protocol
+        self.coarse = coarse
         self.judges = [population.judges[j] for j in members]
         self.anonymity = population.anonymity if protocol.anonymised else 1.0
         width = min(self._width(judge) for judge in self.judges)
-        if coarse:
-            x, weight = np.polynomial.hermite_e.hermegauss(40)
-            items = Evidence(
-                population.items.mean_x + population.items.sigma_x * x, np.repeat((weight / weight.sum())[:, None], 3, axis=1) / 3
-            )
-        else:
-            items = evidence(population.items, 0.0, [Bend(0.0, width)])
+        items = evidence(population.items, 0.0, [Bend(0.0, max(width, 0.5) if coarse else width)], nodes=5 if coarse else NODES)
         shared = self._factor([judge.sigma_b * judge.loading for judge in self.judges], coarse)
         length = self._factor([judge.verbosity for judge in self.judges], coarse)
         self.label = (items.weight[:, None, None] * np.multiply.outer(shared[1], length[1])[None, :, :, None]).reshape(-1, 3)
@@ -263,7 +257,9 @@ class PanelNodes:
             (items.e[:, None, None] + judge.sigma_b * judge.loading * shared[0][None, :, None] + judge.verbosity * length[0]).ravel()
             for judge in self.judges
         ]
-        self.votes = [self._tabulate(judge, u, self._ballots) for judge, u in zip(self.judges, self.seen, strict=True)]
+        self.votes = [
+            self._tabulate(judge, u, self._ballots, self._simpler(judge)) for judge, u in zip(self.judges, self.seen, strict=True)
+        ]
 
     def _factor(self, slopes: Sequence[float], coarse: bool) -> tuple[Floats, Floats]:
         """Nodes of a standard normal factor that moves the judges' u by these slopes."""
@@ -277,17 +273,38 @@ class PanelNodes:
         own = judge.sigma_b**2 * (1 - judge.loading**2)
         return math.sqrt(own + judge.gap.error_variance / self.protocol.calls_each)
 
-    def _tabulate(self, judge: Judge, u: Floats, law: Callable[[Judge, Floats, float], Floats]) -> Floats:
+    def _own(self, judge: Judge) -> _Own:
+        """Return what of a judge is not shared: its own bias and the spread of its shift."""
+        return _Own(judge.sigma_b * math.sqrt(1 - judge.loading**2), self.anonymity * judge.position_sd, judge)
+
+    def _simpler(self, judge: Judge) -> _Own:
+        """Numbers that give one run's votes the same law with less to integrate.
+
+        One call sees the sum of bias and shift only. Two calls in both orders see b + p and b - p: two normal numbers of covariance
+        b^2 - p^2, which as much of one factor and independent noise gives them; Gaussian gaps take the noise in.
+        """
+        own, noisy = self._own(judge), isinstance(judge.gap, GaussianGap)
+        if self.protocol.calls_each == 1:
+            spread = math.hypot(own.bias, own.shift)
+            return _Own(0.0, 0.0, _noisier(judge, spread)) if noisy else _Own(spread, 0.0, judge)
+        if self.protocol.samples > 1 or not noisy:
+            return own
+        left = math.sqrt(abs(own.bias**2 - own.shift**2))
+        noisier = _noisier(judge, math.sqrt(2) * min(own.bias, own.shift))
+        return _Own(left, 0.0, noisier) if own.bias > own.shift else _Own(0.0, left, noisier)
+
+    def _tabulate(self, judge: Judge, u: Floats, law: Callable[[Judge, Floats, float], Floats], own: _Own | None = None) -> Floats:
         """Average ``law(judge, e, shift)`` over the judge's own bias and shift, as a function of u (spline of order 8)."""
+        own = own or self._own(judge)
         low, high = float(u.min()), float(u.max())
-        grid = np.linspace(low, high, max(16, math.ceil((high - low) / (min(self._width(judge), 1.0) / 4)) + 8))
-        noise = math.sqrt(judge.gap.error_variance / self.protocol.calls_each)
-        own, own_weight = normal_nodes(judge.sigma_b * math.sqrt(1 - judge.loading**2), noise)
-        shift, shift_weight = normal_nodes(self.anonymity * judge.position_sd, noise)
+        grid = np.linspace(low, high, max(16, math.ceil((high - low) / (min(self._width(judge), 1.0) / (2 if self.coarse else 4))) + 8))
+        noise = (1.5 if self.coarse else 1.0) * math.sqrt(own.judge.gap.error_variance / self.protocol.calls_each)
+        bias, bias_weight = normal_nodes(own.bias, noise)
+        shift, shift_weight = normal_nodes(own.shift, noise)
         total: Floats | float = 0.0
         for s, w in zip(shift, shift_weight, strict=True):
-            points = law(judge, np.add.outer(grid, own).ravel(), self.anonymity * judge.position + s)
-            total = total + w * np.tensordot(points.reshape(len(grid), len(own), *points.shape[1:]), own_weight, axes=(1, 0))
+            points = law(own.judge, np.add.outer(grid, bias).ravel(), self.anonymity * judge.position + s)
+            total = total + w * np.tensordot(points.reshape(len(grid), len(bias), *points.shape[1:]), bias_weight, axes=(1, 0))
         table = np.asarray(total)
         return np.asarray(make_interp_spline(grid, table.reshape(len(grid), -1), k=7)(u).reshape(len(u), *table.shape[1:]))
 
@@ -342,6 +359,21 @@ class PanelNodes:
         joint = (1 - judge.undecided) * joint
         joint[:, self.protocol.calls_each, self.protocol.calls_each] += judge.undecided
         return joint
+
+
+@dataclass(frozen=True)
+class _Own:
+    """Spreads of a judge's own bias and of its shift, and the judge that has the rest."""
+
+    bias: float
+    shift: float
+    judge: Judge
+
+
+def _noisier(judge: Judge, sd: float) -> Judge:
+    """Judge whose Gaussian gap has further independent noise."""
+    assert isinstance(judge.gap, GaussianGap)
+    return replace(judge, gap=replace(judge.gap, sd=math.hypot(judge.gap.sd, sd)))
 
 
 def _add_votes(total: Floats, votes: Floats, step: int) -> Floats:

@@ -116,6 +116,10 @@ class Panel:
         """Largest number of rounds."""
         return 1
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain tables, as TOML and JSON hold them."""
+        return protocol_dict(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Discussion:
@@ -161,6 +165,10 @@ class Discussion:
     def most_rounds(self) -> int:
         """Largest number of rounds."""
         return self.turns
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain tables, as TOML and JSON hold them."""
+        return protocol_dict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,6 +225,10 @@ class Debate:
     def most_rounds(self) -> int:
         """Largest number of rounds."""
         return self.rounds
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain tables, as TOML and JSON hold them."""
+        return protocol_dict(self)
 
     @property
     def merges(self) -> bool:

@@ -53,7 +53,7 @@ class Evidence:
     weight: Floats
 
 
-def evidence(items: ItemLaw, bias_variance: float, bends: Sequence[Bend], scale: float = 1.0) -> Evidence:
+def evidence(items: ItemLaw, bias_variance: float, bends: Sequence[Bend], scale: float = 1.0, nodes: int = NODES) -> Evidence:
     r"""Nodes over :math:`e = scale\, x + B` and the label.
 
     Parameters
@@ -66,6 +66,8 @@ def evidence(items: ItemLaw, bias_variance: float, bends: Sequence[Bend], scale:
         Where what will be integrated bends.
     scale : float
         Factor on x.
+    nodes : int
+        Nodes of a panel.
     """
     mean, spread = scale * items.mean_x, (scale * items.sigma_x) ** 2 + bias_variance
     sd = math.sqrt(spread)
@@ -74,7 +76,7 @@ def evidence(items: ItemLaw, bias_variance: float, bends: Sequence[Bend], scale:
     steps = [mean + (band - items.mean_x) / slope for band in {-items.tie_band, items.tie_band}]
     smooth = [Bend(at, rest / slope) for at in steps] if rest > 1e-9 else []  # without a rest they are steps, and panels end there
     panels = _panels(mean - REACH * sd, mean + REACH * sd, sd, [*smooth, *bends], steps)
-    node, weight = np.polynomial.legendre.leggauss(NODES)
+    node, weight = np.polynomial.legendre.leggauss(nodes)
     half = np.diff(panels) / 2
     e = (panels[:-1, None] + half[:, None] * (node[None, :] + 1)).ravel()
     density = (half[:, None] * weight[None, :]).ravel() * np.exp(-(((e - mean) / sd) ** 2) / 2)
