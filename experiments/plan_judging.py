@@ -1,5 +1,4 @@
-r"""What to run as a judge (the main job, for judging): from a pilot log of judges and a budget to a design, its accuracy and cost, and
-how sure that is.
+r"""What to run as a judge: from a pilot log of judges and a budget to a design, its accuracy, its cost and how sure that is.
 
 1. The population is fitted to the pilot, and again to each bootstrap resample of its items (one step of Fisher scoring,
 :mod:`.calibrate.judges`). 2. The menu: every panel of the pilot's judges in one order (random) or both, repeated calls of single judges,
@@ -666,7 +665,7 @@ def _notes(
     pilot: JudgeCalibration, population: JudgingPopulation, priced: list[str], pricing: Pricing, request: Request
 ) -> tuple[str, ...]:
     notes = [
-        "Accuracy is on items with a decided label; a tied verdict earns half a credit. One order: a coin decides which answer comes first.",
+        "Accuracy is on items with a decided label; a tied verdict earns half a credit. One order: a coin decides what comes first.",
         "Panels are of different judges with correlated biases; they are not exchangeable, so which judges matters more than how many.",
         "Debates: no pilot of single judgements says what arguments do. They count with their worst accuracy over a bias factor "
         f"from 1 to .05; jurors and arguments are borrowed ({population.borrowed.get('jury', 'set by hand')}).",
