@@ -1,7 +1,6 @@
 r"""What to run as a judge (the main job, for judging): from a pilot log of judges and a budget to a design.
 
-Draft, not on the command line yet: the choice and the predicted panels stand, the intervals over the bootstrap do not (they come out with no
-width).
+Draft, not on the command line yet: the choice and the predicted panels stand, the intervals over the bootstrap do not (they have no width).
 
 1. The population is fitted to the pilot, and again to each bootstrap resample of its items (one step of Fisher scoring,
 :mod:`.calibrate.judges`). 2. The menu: every panel of the pilot's judges in one order (random) or both, repeated calls of single judges,
