@@ -81,7 +81,8 @@ def _how_sure(advice: JudgingPlan) -> Iterator[str]:
         f"[{100 * low:+.2f}, {100 * high:+.2f}], {rival['usd_difference_per_question']:+.3g} US$ an item."
     )
     if rival["practically_equal"]:
-        yield f"They are equal for practical purposes (within {100 * advice.request.tolerance:g} points): more pilot items would not matter."
+        close = 100 * advice.request.tolerance
+        yield f"They are equal for practical purposes (within {close:g} points): more pilot items would not matter."
     elif rival["more_pilot_questions"] == 0:
         yield "The pilot already tells the two apart."
     elif rival["more_pilot_questions"] is not None:

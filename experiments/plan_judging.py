@@ -1,6 +1,4 @@
-r"""What to run as a judge (the main job, for judging): from a pilot log of judges and a budget to a design.
-
-Draft, not on the command line yet: the choice and the predicted panels stand, the intervals over the bootstrap do not (they have no width).
+r"""What to run as a judge: from a pilot log of judges and a budget to a design, its accuracy, its cost and how sure that is.
 
 1. The population is fitted to the pilot, and again to each bootstrap resample of its items (one step of Fisher scoring,
 :mod:`.calibrate.judges`). 2. The menu: every panel of the pilot's judges in one order (random) or both, repeated calls of single judges,
@@ -528,8 +526,8 @@ def _unaffordable(designs: Sequence[JudgingDesign], totals: Sequence[Total], p_o
     needed = totals[d].quantile(1 - request.risk)
     return (
         f"no design stays within {request.budget_usd:g} US$ for {request.items:,} items: the cheapest, {designs[d].name}, costs "
-        f"{totals[d].mean:.4g} US$ on average and passes the budget with probability {p_over[d]:.2f}. Give at least {needed:.4g} US$, or fewer "  # noqa: E501
-        "items. Nothing was spent."
+        f"{totals[d].mean:.4g} US$ on average and passes the budget with probability {p_over[d]:.2f}. Give at least {needed:.4g} US$, "
+        "or fewer items. Nothing was spent."
     )
 
 
@@ -667,10 +665,10 @@ def _notes(
     pilot: JudgeCalibration, population: JudgingPopulation, priced: list[str], pricing: Pricing, request: Request
 ) -> tuple[str, ...]:
     notes = [
-        "Accuracy is on items with a decided label; a tied verdict earns half a credit. One order: a coin decides which answer is shown first.",  # noqa: E501
+        "Accuracy is on items with a decided label; a tied verdict earns half a credit. One order: a coin decides what comes first.",
         "Panels are of different judges with correlated biases; they are not exchangeable, so which judges matters more than how many.",
-        "Debates: no pilot of single judgements says what arguments do. They count with their worst accuracy over a bias factor from 1 to .05; "  # noqa: E501
-        f"jurors and arguments are borrowed ({population.borrowed.get('jury', 'set by hand')}).",
+        "Debates: no pilot of single judgements says what arguments do. They count with their worst accuracy over a bias factor "
+        f"from 1 to .05; jurors and arguments are borrowed ({population.borrowed.get('jury', 'set by hand')}).",
     ]
     if pilot.borrowed_repeat:
         notes.append(f"Repeated calls: repeat correlation of judges without repeats is borrowed ({pilot.borrowed_repeat}).")
