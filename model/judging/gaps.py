@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -493,9 +494,10 @@ class RubricGap(GapLaw):
         return self._upto(e, math.floor(gap * RUBRIC_POINTS + 1e-9))
 
     def _upto(self, e: Floats, points: int) -> Floats:
-        flat = np.atleast_1d(np.asarray(e, dtype=float))
-        mass = self.points(flat.ravel())[:, : points + RUBRIC_POINTS + 1].sum(axis=1)
-        return np.asarray(mass.reshape(np.shape(e)))
+        if not -RUBRIC_POINTS <= points < RUBRIC_POINTS:
+            return np.full(np.shape(e), float(points >= RUBRIC_POINTS))
+        spline, edge = _rubric_cdf(self, points)
+        return np.asarray(np.clip(spline(np.clip(e, -edge, edge)), 0.0, 1.0))
 
     def lattice(self, cells: int, reach: float) -> Lattice:
         """Whole points from -114 to 114."""
@@ -504,6 +506,22 @@ class RubricGap(GapLaw):
     def masses(self, lattice: Lattice, e: Floats, shifts: Shifts, factor: float = 1.0) -> Floats:
         """Probabilities of the points; shape (n, 229)."""
         return _mixed(self.points, e, shifts, self.error_variance)
+
+
+@lru_cache(maxsize=16)
+def _rubric_table(law: RubricGap) -> tuple[Floats, Floats]:
+    """Cumulative probabilities of a rubric's points on a grid of e beyond whose ends every criterion is at its own end."""
+    edge = (2 * TOP_SCORE + 16 * law.sd) / law.scale
+    step = law.sd / law.scale / 6
+    grid = np.linspace(-edge, edge, 2 * math.ceil(edge / step) + 1)
+    return grid, np.cumsum(law.points(grid), axis=1)
+
+
+@lru_cache(maxsize=64)
+def _rubric_cdf(law: RubricGap, points: int) -> tuple[Any, float]:
+    """P(gap <= points | e) as a function of e (spline of order 8), and where its grid ends."""
+    grid, cumulative = _rubric_table(law)
+    return make_interp_spline(grid, cumulative[:, points + RUBRIC_POINTS], k=7), float(grid[-1])
 
 
 GAP_LAWS: dict[str, type[GapLaw]] = {law.law: law for law in (BetaGap, ZeroInflatedBetaGap, GaussianGap, RubricGap)}

@@ -34,7 +34,7 @@ from .outcomes import JUDGING_REASONS, JudgingTally, outcome_shape, summarise_ju
 from .protocols import Debate, Discussion, JudgingProtocol, Panel
 from .quadrature import Bend, evidence, normal_nodes
 from .stopping import REASONS, FixedRounds, JudgingStopReason, LeadBy, SignAgreement, TokenBudget
-from .verdicts import joint_verdicts
+from .verdicts import draws_once, joint_verdicts
 
 __all__ = ["evaluate_judging", "simulate_exact"]
 
@@ -237,7 +237,7 @@ class _DebateLaw:
             return None
         if np.all(a[..., 1] == 0):
             return np.asarray(1 - np.abs(a[..., 0] - b[..., 0]))
-        if self.limit > 1:
+        if self.limit > 1 or not draws_once(law):
             return None
         return np.asarray(np.einsum("nfvv->nf", joint_verdicts(law, a, b)))
 

@@ -27,7 +27,7 @@ from .outcomes import JUDGING_REASONS, JudgingTally, outcome_shape
 from .protocols import Panel
 from .quadrature import NODES, Bend, evidence, normal_nodes
 from .stopping import JudgingStopReason
-from .verdicts import joint_verdicts, mean_verdicts, sign_masses
+from .verdicts import draws_once, joint_verdicts, mean_verdicts, sign_masses
 from .weights import panel_weights
 
 __all__ = ["PanelNodes", "evaluate_panel"]
@@ -50,7 +50,9 @@ def evaluate_panel(protocol: Panel, population: JudgingPopulation) -> JudgingTal
     table = np.einsum("nl,nv->lv", nodes.label, verdicts)
     same = fresh = None
     if len(set(weights)) == 1 and len(members) * protocol.calls_each <= MOST_JOINT_CALLS:
-        same, fresh = nodes.consistency(same_noise=True), nodes.consistency(same_noise=False)
+        fresh = nodes.consistency(same_noise=False)
+        if all(draws_once(judge.gap) or not (judge.position or judge.position_sd) for judge in nodes.judges):
+            same = nodes.consistency(same_noise=True)
     return _tally(protocol, table, same, fresh)
 
 
@@ -178,7 +180,7 @@ def _same(protocol: Panel, law: GapLaw, e: Floats, shift: float, once: Floats, t
         if protocol.order == "random" or not two_valued:
             return None
         return np.asarray(np.einsum("nvv->n", joint_verdicts(GaussianGap(), once, turned)))
-    if calls > MOST_JOINT_CALLS:
+    if calls > MOST_JOINT_CALLS or not draws_once(law):
         return None
     joint = _joint_ballots(protocol, law, e, shift)
     return np.asarray(_agree(joint))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .gaps import GapLaw, Lattice, ZeroInflatedBetaGap
+from .gaps import GapLaw, Lattice, RubricGap, ZeroInflatedBetaGap
 from .stopping import SLACK
 
-__all__ = ["joint_verdicts", "mean_verdicts", "sign_masses", "spread_cdf", "verdict_shares"]
+__all__ = ["draws_once", "joint_verdicts", "mean_verdicts", "sign_masses", "spread_cdf", "verdict_shares"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -60,6 +60,11 @@ def sign_masses(total: Floats) -> Floats:
     return np.stack([total[:, half + 1 :].sum(axis=1), total[:, half], total[:, :half].sum(axis=1)], axis=1)
 
 
+def draws_once(law: GapLaw) -> bool:
+    """Whether a gap is an inverse transform of one uniform number (a rubric's criteria have one each)."""
+    return not isinstance(law, RubricGap)
+
+
 def joint_verdicts(law: GapLaw, p: Floats, q: Floats) -> Floats:
     """Joint law of one judgement's verdicts under two laws and the same noise.
 
@@ -69,7 +74,7 @@ def joint_verdicts(law: GapLaw, p: Floats, q: Floats) -> Floats:
     Parameters
     ----------
     law : GapLaw
-        Of the judgement.
+        Of the judgement; one that :func:`draws_once`.
     p, q : ndarray of float, shape (..., 3)
         P(A, tie, B) in the two cases.
 

@@ -20,6 +20,8 @@ from scipy.special import ndtri
 from adjourn.model import InputError
 from adjourn.model.judging import (
     Debate,
+    Panel,
+    SignAgreement,
     evaluate_judging,
     judging_population_names,
     judging_protocol_names,
@@ -123,7 +125,6 @@ def pooled(results):
     return {name: np.array([result[name] for result in results if name in result]) for name in names}
 
 
-@long
 def test_monte_carlo_and_exact_agree_on_whatever_is_drawn():
     pairs = drawn_pairs()
     assert len(pairs) > 0.6 * PAIRS
@@ -132,7 +133,30 @@ def test_monte_carlo_and_exact_agree_on_whatever_is_drawn():
         assert len(z) < 5 or (z**2 - 1).sum() / np.sqrt(2 * len(z)) < LIMIT, name
 
 
-@long
+SWAPPED = {
+    "one judge": (Panel(name="p"), "prd-vicuna80"),
+    "a coin for the order": (Panel(name="p", order="random"), "prd-vicuna80"),
+    "three votes": (Panel(name="p", samples=3), "prd-vicuna80"),
+    "both orders": (Panel(name="p", order="both"), "prd-vicuna80"),
+    "scores of both orders": (load_judging_protocol("mec_bpc"), "prd-vicuna80"),
+    "three judges": (Panel(name="p", judges=3, order="both"), "prd-vicuna80"),
+    "agents": (load_judging_protocol("chateval"), "prd-vicuna80"),
+    "five jurors": (load_judging_protocol("more"), "mtbench-gpt4"),
+    "four jurors": (replace(load_judging_protocol("more"), jurors=4), "mtbench-gpt4"),
+    "the sum of five rounds": (Debate(name="d", rounds=5), "mtbench-gpt4"),
+    "two equal signs": (Debate(name="d", rounds=5, stop=SignAgreement(2), decision="last"), "mtbench-gpt4"),
+}
+
+
+@pytest.mark.parametrize("case", SWAPPED)
+def test_swap_consistency_with_the_same_noise_is_what_monte_carlo_counts(case):
+    protocol, population = SWAPPED[case][0], load_judging_population(SWAPPED[case][1])
+    truth = evaluate_judging(protocol, population)
+    counts = JudgingJob.of(protocol, population, 17).count(0, 60_000)
+    for share, count in ((truth.same, counts[-2]), (truth.fresh, counts[-1])):
+        assert abs(standardised(share, max(share * (1 - share), 1e-6), count, 60_000)) < 4.5
+
+
 def test_the_pooled_test_fails_for_a_wrong_parameter():
     """The control: items of a 5 % wider spread, counted against the law of the right one."""
     wrong = []
@@ -143,7 +167,6 @@ def test_the_pooled_test_fails_for_a_wrong_parameter():
     assert (z**2 - 1).sum() / np.sqrt(2 * len(z)) > LIMIT
 
 
-@long
 def test_probabilities_of_whatever_is_drawn_are_probabilities():
     for _, _, truth in drawn_pairs():
         assert truth.masses.min() >= -1e-12
