@@ -7,26 +7,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..model import InputError
-from .plan import DesignOutlook, Plan
+from .plan import Plan
+from .plan_judging import JudgingPlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["frontier_plot", "require_picture", "save_frontier"]
 
-_KINDS: tuple[tuple[str, str, str, Callable[[DesignOutlook], bool]], ...] = (
+_Kinds = tuple[tuple[str, str, str, Callable[[Any], bool]], ...]
+_KINDS: _Kinds = (
     ("sampling and voting", "o", "#1f6f8b", lambda o: not o.design.responses),
     ("debate (responses fitted or borrowed)", "s", "#c8553d", lambda o: o.design.responses and not o.design.signals),
     ("UAAD (worst case over AUROC 0.5 to 0.9)", "^", "#7a7a7a", lambda o: o.design.signals),
 )
+_JUDGING_KINDS: _Kinds = (
+    ("panels of judges", "o", "#1f6f8b", lambda o: not o.design.debates),
+    ("debates (worst case over what arguments do)", "s", "#c8553d", lambda o: o.design.debates),
+)
 
 
-def frontier_plot(plan: Plan, ax: Axes) -> Axes:
+def frontier_plot(plan: Plan | JudgingPlan, ax: Axes) -> Axes:
     """Draw accuracy against total money, with the frontier, the budget and the recommendation.
 
     Parameters
     ----------
-    plan : Plan
+    plan : Plan or JudgingPlan
         The advice.
     ax : matplotlib Axes
         Where to draw.
@@ -36,8 +42,8 @@ def frontier_plot(plan: Plan, ax: Axes) -> Axes:
     matplotlib Axes
         The same.
     """
-    for label, marker, colour, belongs in _KINDS:
-        points = [o for o in plan.outlooks if belongs(o)]
+    for label, marker, colour, belongs in _JUDGING_KINDS if isinstance(plan, JudgingPlan) else _KINDS:
+        points: list[Any] = [o for o in plan.outlooks if belongs(o)]
         ax.plot([o.usd_mean for o in points], [100 * o.robust_accuracy for o in points], marker, color=colour, alpha=0.6, ms=5, label=label)
     front = plan.frontier
     ax.plot([o.usd_mean for o in front], [100 * o.robust_accuracy for o in front], "-", color="#1b1b1b", lw=1.2, label="frontier")
@@ -70,7 +76,7 @@ def require_picture(path: Path) -> None:
         raise InputError(f"--plot {path}: the file must end in .png, .svg or .pdf.")
 
 
-def save_frontier(plan: Plan, path: Path) -> None:
+def save_frontier(plan: Plan | JudgingPlan, path: Path) -> None:
     """Write the picture to a PNG, SVG or PDF file.
 
     Raises

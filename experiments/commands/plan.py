@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..choosing import Request
-from ..console import emit, progress
+from ..console import emit, progress, warn
 from ..families import price_of
 from ..frontier import require_picture, save_frontier
 from ..options import JsonFlag, ModelName, OutFile, PricesFile, Seed
@@ -36,8 +36,13 @@ def plan(
     as_json: JsonFlag = False,
     out: OutFile = None,
 ) -> None:
-    """Choose a debate design, its thresholds and its budget from a pilot log, without spending anything."""
-    from ..pilots import read_pilot
+    """Choose a debate design, or how to judge, with its thresholds and its budget from a pilot log, without spending anything."""
+    from ..calibrate import calibrate
+    from ..calibrate.judges import calibrate_judges
+    from ..judging_words import show_judging_plan
+    from ..logs import JudgeLog
+    from ..pilots import fitted_pilot, read_any_log
+    from ..plan_judging import JudgingPlan, plan_judging
 
     request = Request(
         items=items,
@@ -51,15 +56,28 @@ def plan(
     )
     if plot is not None:
         require_picture(plot)
-    fitted = read_pilot(pilot, column_map or [])
-    pricing = price_of(prices, model, fitted.population.model)
-    with progress("resampling the pilot", request.draws + 1) as advance:
-        advice = make_plan(fitted, request, pricing, advance)
+    log = read_any_log(pilot, column_map or [])
+    advice: Plan | JudgingPlan
+    if isinstance(log, JudgeLog):
+        judged = calibrate_judges(log, draws=0)
+        for note in judged.warnings:
+            warn(note)
+        pricing = price_of(prices, model, judged.population.model)
+        with progress("resampling the pilot", request.draws + 1) as advance:
+            advice = plan_judging(judged, request, pricing, advance)
+    else:
+        fitted = fitted_pilot(calibrate(log, draws=0))
+        pricing = price_of(prices, model, fitted.population.model)
+        with progress("resampling the pilot", request.draws + 1) as advance:
+            advice = make_plan(fitted, request, pricing, advance)
     if plot is not None:
         save_frontier(advice, plot)
 
     def show(screen: Console) -> None:
-        show_plan(advice, screen)
+        if isinstance(advice, JudgingPlan):
+            show_judging_plan(advice, screen)
+        else:
+            show_plan(advice, screen)
         if plot is not None:
             screen.print(f"\nThe frontier is drawn in {plot}.")
 

@@ -133,12 +133,13 @@ def summarise_judging(
         Further notes.
     """
     costs = JudgingCosts(protocol, population)
-    masses = tally.masses
+    masses = tally.masses if samples is not None else tally.masses / tally.masses.sum()
     table = masses.sum(axis=(2, 3))
     rounds = masses.sum(axis=(0, 1, 3))
+    rounds = rounds if samples is not None else rounds / rounds.sum()
 
     def part(value: float | int) -> Estimate:
-        return exact(min(float(value), 1.0)) if samples is None else share(int(value), samples)
+        return exact(_snapped(float(value))) if samples is None else share(int(value), samples)
 
     def mean(values: Floats | Ints) -> Estimate:
         if samples is None:
@@ -203,6 +204,11 @@ def summarise_judging(
         },
         notes=standing_notes(protocol, population) + notes,
     )
+
+
+def _snapped(value: float) -> float:
+    """Return a probability without the last rounding errors of what is certain."""
+    return 1.0 if value > 1 - 1e-12 else max(value, 0.0)
 
 
 def _quantiles(values: Ints, probability: Floats) -> dict[str, float]:

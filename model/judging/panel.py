@@ -49,6 +49,8 @@ def evaluate_panel(protocol: Panel, population: JudgingPopulation) -> JudgingTal
     verdicts = nodes.verdicts(range(len(members)), weights)
     table = np.einsum("nl,nv->lv", nodes.label, verdicts)
     same = fresh = None
+    if not any(judge.position or judge.position_sd for judge in nodes.judges):
+        same = 1.0
     if len(set(weights)) == 1 and len(members) * protocol.calls_each <= MOST_JOINT_CALLS:
         fresh = nodes.consistency(same_noise=False)
         if all(draws_once(judge.gap) or not (judge.position or judge.position_sd) for judge in nodes.judges):
