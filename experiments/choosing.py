@@ -1,4 +1,4 @@
-r"""The choice among designs: what is wanted, which design that makes, and what would change the answer.
+r"""The choice among designs: what is wanted, and which design that makes.
 
 A design is affordable where P(total money > budget) <= risk. Climb from the cheapest affordable design: a dearer one takes the place of
 the present one where it gains more than ``tolerance`` in expected accuracy and is better in at least the share ``confidence`` of the
@@ -10,26 +10,17 @@ With a target accuracy, the cheapest affordable design that is expected to reach
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ..model import Copying, ParameterError, Population
 from ..model.checks import require_count, require_positive, require_range
-from ..model.cost import Price
-from .study import Study, assess, with_auroc
 
-__all__ = ["AUROCS", "Request", "choose", "find_flips"]
+__all__ = ["Request", "choose"]
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
-AUROCS = (0.5, 0.6, 0.75, 0.9)
-BUDGET_FACTORS = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)
-LAMBDAS = tuple(round(-1.0 + 0.25 * k, 2) for k in range(17))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,75 +106,3 @@ def choose(accuracy: Floats, usd: Floats, affordable: Bools, request: Request) -
 def _better_share(accuracy: Floats, d: int, e: int) -> float:
     """Share of the draws in which design d is more accurate than e; 1 where there are no draws."""
     return float((accuracy[1:, d] > accuracy[1:, e]).mean()) if len(accuracy) > 1 else 1.0
-
-
-def find_flips(
-    study: Study, robust: Floats, chosen: int, affordable: Bools, population: Population, request: Request, price: Price
-) -> list[Mapping[str, Any]]:
-    """Find changes of the budget, of truth's advantage and of the signals' AUROC that would change the choice."""
-    within = [int(d) for d in np.flatnonzero(affordable)]
-    return [
-        *_budget_flips(study, robust, chosen, request),
-        *_lambda_flips(study, chosen, within, population, price),
-        *_auroc_flips(study, chosen, within, population, price),
-    ]
-
-
-def _budget_flips(study: Study, robust: Floats, chosen: int, request: Request) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = []
-    for factor in BUDGET_FACTORS:
-        budget = request.budget_usd * factor
-        affordable = np.array([study.p_over(d, budget) <= request.risk for d in range(len(study.designs))])
-        flip: dict[str, Any] = {"what": "budget", "value": budget, "unit": "US$", "choice": None}
-        if affordable.any():
-            d, _ = choose(robust, study.usd(), affordable, replace(request, budget_usd=budget))
-            flip |= {"choice": study.designs[d].name, "accuracy": float(robust[0, d])}
-        if flip["choice"] != study.designs[chosen].name:
-            found.append(flip)
-    return found
-
-
-def _lambda_flips(study: Study, chosen: int, within: Sequence[int], population: Population, price: Price) -> list[Mapping[str, Any]]:
-    """Truth's advantage at which the other kind of design (debate, or none) becomes the better one."""
-    rule = population.response
-    if not isinstance(rule, Copying):
-        return []
-    debates = study.designs[chosen].responses
-    others = [d for d in within if study.designs[d].responses != debates and not study.designs[d].signals]
-    for lam in sorted(LAMBDAS, reverse=debates):
-        now = replace(population, response=replace(rule, lam=lam))
-
-        def accuracy(d: int, now: Population = now) -> float:
-            known = not study.designs[d].responses
-            return float(study.accuracy[0, d]) if known else assess(study.designs[d], now, price).accuracy
-
-        best = max(others, key=accuracy, default=None)
-        if best is not None and accuracy(best) > accuracy(chosen):
-            return [
-                {
-                    "what": "lambda (truth's advantage)",
-                    "value": lam,
-                    "unit": "log odds",
-                    "choice": study.designs[best].name,
-                    "direction": "at or below" if debates else "at or above",
-                    "now": rule.lam,
-                }
-            ]
-    return []
-
-
-def _auroc_flips(study: Study, chosen: int, within: Sequence[int], population: Population, price: Price) -> list[Mapping[str, Any]]:
-    needing = [d for d in within if study.designs[d].signals]
-    if not needing or study.designs[chosen].signals:
-        return []
-    for auroc in (*AUROCS, 0.95, 0.98):
-        try:
-            now = with_auroc(population, auroc)
-        except ParameterError:
-            break
-        scores = {d: assess(study.designs[d], now, price).accuracy for d in needing}
-        best = max(needing, key=lambda d: scores[d])
-        if scores[best] > study.accuracy[0, chosen]:
-            flip = {"what": "AUROC of the step signals", "value": auroc, "unit": "", "choice": study.designs[best].name}
-            return [{**flip, "direction": "at or above"}]
-    return []

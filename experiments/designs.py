@@ -9,8 +9,8 @@ DOWN where the pilot holds stated confidence.
 Stopping rules act through integers, so only one rule of each equivalence cell is worth listing: unanimity now, unanimity twice, and
 UAAD's own pair.
 
-What a design's law rests on besides the pilot's own answers is part of the design: step signals (``signals``), responses (``responses``),
-confidence.
+What a design's law rests on besides the pilot's own answers is part of the design: step signals (``signals``), responses
+(every design that debates), stated confidence.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ from ..model import (
 )
 from ..model.stopping import RoundStop
 
-__all__ = ["Design", "menu"]
+__all__ = ["KINDS", "Design", "menu"]
+
+KINDS = ("sampling and voting", "debate", "UAAD")
 
 SAMPLES = (1, 2, 3, 5, 7, 9, 11, 15, 21, 31, 40)
 LEVELS = ("0.80", "0.90", "0.95", "0.99")
@@ -61,8 +63,8 @@ class Design:
     protocol: Protocol
 
     @property
-    def responses(self) -> bool:
-        """Whether its law needs to know how agents respond to each other."""
+    def debates(self) -> bool:
+        """Whether agents respond to each other, so that its law needs to know how."""
         return bool(self.protocol.tiers)
 
     @property
@@ -75,6 +77,16 @@ class Design:
     def confidence(self) -> bool:
         """Whether its law needs stated confidence."""
         return self.protocol.initial == "restated"
+
+    @property
+    def kind(self) -> str:
+        """One of :data:`KINDS`."""
+        return KINDS[2] if self.signals else (KINDS[1] if self.debates else KINDS[0])
+
+    def rests_on(self) -> list[str]:
+        """List what its law needs."""
+        needs = {"responses": self.debates, "step signals": self.signals, "stated confidence": self.confidence}
+        return ["independent answers", *(name for name, needed in needs.items() if needed)]
 
 
 def _named(name: str, protocol: Protocol) -> Design:

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..model import InputError
-from .plan import Plan
-from .plan_judging import JudgingPlan
+from .advice import Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["frontier_plot", "require_picture", "save_frontier"]
 
-_Kinds = tuple[tuple[str, str, str, Callable[[Any], bool]], ...]
-_KINDS: _Kinds = (
-    ("sampling and voting", "o", "#1f6f8b", lambda o: not o.design.responses),
-    ("debate (responses fitted or borrowed)", "s", "#c8553d", lambda o: o.design.responses and not o.design.signals),
-    ("UAAD (worst case over AUROC 0.5 to 0.9)", "^", "#7a7a7a", lambda o: o.design.signals),
-)
-_JUDGING_KINDS: _Kinds = (
-    ("panels of judges", "o", "#1f6f8b", lambda o: not o.design.debates),
-    ("debates (worst case over what arguments do)", "s", "#c8553d", lambda o: o.design.debates),
-)
+_STYLES = (("o", "#1f6f8b"), ("s", "#c8553d"), ("^", "#7a7a7a"))
+_SWEPT = {"UAAD": " (worst case over AUROC 0.5 to 0.9)"}
+_SWEPT_JUDGING = {"debate": " (worst case over what arguments do)"}
 
 
-def frontier_plot(plan: Plan | JudgingPlan, ax: Axes) -> Axes:
+def frontier_plot(plan: Plan, ax: Axes) -> Axes:
     """Draw accuracy against total money, with the frontier, the budget and the recommendation.
 
     Parameters
     ----------
-    plan : Plan or JudgingPlan
+    plan : Plan
         The advice.
     ax : matplotlib Axes
         Where to draw.
@@ -42,8 +33,10 @@ def frontier_plot(plan: Plan | JudgingPlan, ax: Axes) -> Axes:
     matplotlib Axes
         The same.
     """
-    for label, marker, colour, belongs in _JUDGING_KINDS if isinstance(plan, JudgingPlan) else _KINDS:
-        points: list[Any] = [o for o in plan.outlooks if belongs(o)]
+    swept = _SWEPT_JUDGING if plan.family == "judging" else _SWEPT
+    for kind, (marker, colour) in zip(plan.kinds, _STYLES, strict=True):
+        points = [o for o in plan.outlooks if o.design.kind == kind]
+        label = kind + swept.get(kind, "")
         ax.plot([o.usd_mean for o in points], [100 * o.robust_accuracy for o in points], marker, color=colour, alpha=0.6, ms=5, label=label)
     front = plan.frontier
     ax.plot([o.usd_mean for o in front], [100 * o.robust_accuracy for o in front], "-", color="#1b1b1b", lw=1.2, label="frontier")
@@ -56,9 +49,10 @@ def frontier_plot(plan: Plan | JudgingPlan, ax: Axes) -> Axes:
     ax.axvline(plan.request.budget_usd, color="#1b1b1b", ls="--", lw=1, label=f"budget {plan.request.budget_usd:g} US\\$")
     ax.set_xscale("log")
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
-    ax.set_xlabel(f"expected money for {plan.request.items:,} questions, US\\$ (log scale)")
-    ax.set_ylabel("expected accuracy, % of questions")
-    ax.set_title(f"Designs on {plan.pilot.population.name}; bar: 95 % interval over the pilot's questions", fontsize=10, loc="left")
+    ax.xaxis.set_minor_formatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else "")
+    ax.set_xlabel(f"expected money for {plan.request.items:,} {plan.unit}s, US\\$ (log scale)")
+    ax.set_ylabel(f"expected accuracy, % of {plan.unit}s")
+    ax.set_title(f"Designs on {plan.pilot.population.name}; bar: 95 % interval over the pilot's {plan.unit}s", fontsize=10, loc="left")
     ax.grid(alpha=0.25)
     ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
     return ax
@@ -76,7 +70,7 @@ def require_picture(path: Path) -> None:
         raise InputError(f"--plot {path}: the file must end in .png, .svg or .pdf.")
 
 
-def save_frontier(plan: Plan | JudgingPlan, path: Path) -> None:
+def save_frontier(plan: Plan, path: Path) -> None:
     """Write the picture to a PNG, SVG or PDF file.
 
     Raises

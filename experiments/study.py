@@ -1,77 +1,81 @@
 r"""Accuracy and money of many designs, over many plausible populations.
 
-The pilot fixes the population up to sampling error: questions are resampled with replacement (bootstrap) and the population is fitted
-again, R times. What the pilot does not
-hold is borrowed, and its uncertainty is drawn beside: how agents respond (theta, sigma, lambda), each normal around the borrowed value.
-Every design is evaluated by the exact law on
-every draw, so designs are compared on the same draws (paired).
+The pilot fixes the population up to sampling error: its questions (items) are resampled with replacement (bootstrap) and the population
+is fitted again, R times. Every design is evaluated on every draw, so designs are compared on the same draws (paired). Draw 0 is the fit
+to the whole pilot; it gives the point estimates.
 
-Draw 0 is the fit to the whole pilot with the borrowed values as they stand; it gives the point estimates.
+What no pilot can say (an informative step signal, what arguments do to a judge) is swept instead of drawn: the accuracy that a choice
+counts (``robust``) is the worst over the sweep, by which all draws of the design move alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ..model import Copying, Population
-from ..model.cost import Price
-from ..model.exact import ExactLaw
-from ..model.outcomes import Costs, Money, OutcomeSpace
-from .designs import Design
+from ..model.outcomes import Money
 from .totals import Total, mixture_cdf, mixture_quantile
 
-__all__ = ["BORROWED_SPREAD", "Study", "assess", "draw_responses", "with_auroc"]
+__all__ = ["Candidate", "Study", "seeds", "worst_of_sweep"]
 
 Floats = npt.NDArray[np.float64]
 
-BORROWED_SPREAD = {"theta": 0.15, "sigma": 0.15, "lam": 0.20}
-"""Standard deviations of borrowed response parameters, assumed: about how far fits to single tasks lie apart."""
+
+class Candidate(Protocol):
+    """What a design of either family tells about itself."""
+
+    @property
+    def name(self) -> str:
+        """Says its parameters."""
+
+    @property
+    def protocol(self) -> Any:
+        """The policy."""
+
+    @property
+    def kind(self) -> str:
+        """The sort of design it is, for a person."""
+
+    @property
+    def debates(self) -> bool:
+        """Whether arguments are exchanged."""
+
+    def rests_on(self) -> list[str]:
+        """List what its law needs."""
 
 
-@dataclass(frozen=True)
-class Assessment:
-    """One design on one population.
+def seeds(seed: int, draws: int) -> Iterator[np.random.Generator]:
+    """Yield one generator a draw; draw b depends on (seed, b) alone."""
+    for b in range(draws):
+        yield np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, b]))
+
+
+def worst_of_sweep(accuracy: Floats, swept: Mapping[int, Sequence[Mapping[str, Any]]]) -> tuple[Floats, list[Mapping[str, Any]]]:
+    """Lower the accuracy of swept designs to the worst of their sweeps.
 
     Parameters
     ----------
-    accuracy : float
-        P(the final answer is right).
-    calls : float
-        Expected calls of a question.
-    money : Money
-        Law of a question's money.
+    accuracy : ndarray, shape (draws + 1, D)
+        Row 0 is the point estimate.
+    swept : mapping
+        Design to its rows, each with an ``accuracy`` (share) at one value of what was swept.
+
+    Returns
+    -------
+    robust : ndarray, shape (draws + 1, D)
+        The accuracy that a choice counts.
+    rows : list of mapping
+        The sweep of the design that reaches the highest accuracy; empty where nothing was swept.
     """
-
-    accuracy: float
-    calls: float
-    money: Money
-
-
-def assess(design: Design, population: Population, price: Price, costs: Costs | None = None) -> Assessment:
-    """Evaluate a design by the exact law."""
-    space = OutcomeSpace(design.protocol)
-    costs = Costs(space, population) if costs is None else costs
-    masses = ExactLaw(design.protocol, population).masses().ravel()
-    right = space.coordinates[5] == 1
-    return Assessment(float(masses[right].sum()), float(masses @ costs.calls), Money.of(costs, masses, price))
-
-
-def draw_responses(population: Population, rng: np.random.Generator) -> Population:
-    """Draw the borrowed response parameters from their spread; a fitted rule is left as it is."""
-    rule = population.response
-    if "response" not in population.borrowed or not isinstance(rule, Copying):
-        return population
-    theta, sigma, lam = (rng.normal(getattr(rule, name), sd) for name, sd in BORROWED_SPREAD.items())
-    return replace(population, response=replace(rule, theta=float(max(theta, 0.0)), sigma=float(max(sigma, 0.0)), lam=float(lam)))
-
-
-def with_auroc(population: Population, auroc: float) -> Population:
-    """Return the population with both signals at an AUROC."""
-    return replace(population, signals=replace(population.signals, auroc_h=auroc, auroc_d=auroc))
+    robust = accuracy.copy()
+    for d, rows in swept.items():
+        robust[:, d] += min(row["accuracy"] for row in rows) - accuracy[0, d]
+    best = max(swept.values(), key=lambda rows: max(row["accuracy"] for row in rows), default=[])
+    return robust, list(best)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,68 +84,50 @@ class Study:
 
     Parameters
     ----------
-    designs : sequence of Design
+    designs : sequence of Candidate
         The menu, length D.
     accuracy : ndarray, shape (draws + 1, D)
         Row 0 is the point estimate.
+    robust : ndarray, shape (draws + 1, D)
+        The accuracy that a choice counts.
     calls : ndarray, shape (D,)
         Expected calls of a question (point estimate).
     money : list of Money, length D
         A question's money (point estimate).
-    totals : list of lists of Total, shape (draws + 1, D)
-        Money of all questions.
+    totals : list of lists of Total, shape (draws + 1, D) or (1, D)
+        Money of all questions; one row alone where it is the same on all draws.
     items : int
         Number of questions to answer.
     """
 
-    designs: Sequence[Design]
+    designs: Sequence[Candidate]
     accuracy: Floats
+    robust: Floats
     calls: Floats
     money: list[Money]
     totals: list[list[Total]]
     items: int
 
-    @classmethod
-    def run(
-        cls,
-        designs: Sequence[Design],
-        populations: Sequence[Population],
-        price: Price,
-        items: int,
-        advance: Callable[[int], None] = lambda steps: None,
-    ) -> Study:
-        """Evaluate every design on every population; the first population gives the point estimates."""
-        costs = [Costs(OutcomeSpace(design.protocol), populations[0]) for design in designs]
-        same_tokens = all(population.tokens == populations[0].tokens for population in populations)
-        rows = []
-        for population in populations:
-            rows.append([assess(d, population, price, c if same_tokens else None) for d, c in zip(designs, costs, strict=True)])
-            advance(1)
-        return cls(
-            designs=designs,
-            accuracy=np.array([[a.accuracy for a in row] for row in rows]),
-            calls=np.array([a.calls for a in rows[0]]),
-            money=[a.money for a in rows[0]],
-            totals=[[Total.of(a.money, items) for a in row] for row in rows],
-            items=items,
-        )
-
     @property
     def draws(self) -> int:
         """Number of bootstrap draws."""
-        return len(self.totals) - 1
+        return len(self.accuracy) - 1
 
     def usd(self) -> Floats:
         """Return the expected money of a question, US dollars, point estimate; shape (D,)."""
         return np.array([money.expected for money in self.money])
 
+    def totals_of_draw(self, b: int) -> list[Total]:
+        """Totals of all designs on draw b."""
+        return self.totals[b if len(self.totals) > 1 else 0]
+
     def drawn(self, d: int) -> list[Total]:
         """Totals of design d over the draws (the point estimate alone where there are none)."""
         return [row[d] for row in self.totals[1:]] or [self.totals[0][d]]
 
-    def p_over(self, d: int, budget: float) -> float:
-        """P(total money > budget), over the draws."""
-        return 1.0 - mixture_cdf(self.drawn(d), budget)
+    def p_over(self, budget: float) -> Floats:
+        """P(total money > budget) of each design, over the draws; shape (D,)."""
+        return np.array([min(max(1.0 - mixture_cdf(self.drawn(d), budget), 0.0), 1.0) for d in range(len(self.designs))])
 
     def quantile(self, d: int, level: float) -> float:
         """Quantile of the total money, over the draws."""

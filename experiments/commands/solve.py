@@ -50,7 +50,7 @@ def solve(
         from ..pilots import read_pilot
 
         fitted = read_pilot(pilot, ())
-        law, resample = fitted.population, fitted.resample  # type: ignore[assignment]
+        law, resample = fitted.population, fitted.resample
     with progress("solving", None):
         result = find_missing(
             protocol,

@@ -8,10 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from adjourn.experiments.advice import Plan
 from adjourn.experiments.choosing import Request, choose
 from adjourn.experiments.designs import menu
 from adjourn.experiments.families import price_of
-from adjourn.experiments.plan import Pilot, Plan, make_plan
+from adjourn.experiments.plan import ReasoningPilot, make_plan
 from adjourn.model import (
     BetaDifficulty,
     BudgetRefusedError,
@@ -24,13 +25,13 @@ from adjourn.model import (
 from adjourn.model.exact import ExactLaw
 
 
-def _pilot(population: Population, spread: float = 0.05) -> Pilot:
+def _pilot(population: Population, spread: float = 0.05) -> ReasoningPilot:
     def resample(rng: np.random.Generator) -> Population:
         law = population.difficulty
         assert isinstance(law, BetaDifficulty)
         return replace(population, difficulty=BetaDifficulty(law.a * rng.lognormal(0, spread), law.b * rng.lognormal(0, spread)))
 
-    return Pilot("made up", 200, population, resample)
+    return ReasoningPilot("made up", 200, population, resample)
 
 
 def _plan(population: Population, **wanted: object) -> Plan:
@@ -102,8 +103,8 @@ def test_debate_wins_where_truth_has_a_large_advantage_and_voting_where_it_has_n
     base = replace(load_population("gsm8k-gpt35"), borrowed={})
     persuasive = replace(base, response=Copying(lam=3.0))
     voter = replace(base, response=Copying(theta=1.0, sigma=0.0, lam=0.0))
-    assert _plan(persuasive, budget_usd=100.0).recommendation.design.responses
-    assert not _plan(voter, budget_usd=100.0).recommendation.design.responses
+    assert _plan(persuasive, budget_usd=100.0).recommendation.design.debates
+    assert not _plan(voter, budget_usd=100.0).recommendation.design.debates
 
 
 def test_borrowed_responses_widen_the_interval_of_debates_only() -> None:

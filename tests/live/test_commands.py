@@ -13,7 +13,7 @@ from scripted import text_of
 from adjourn.experiments.designs import Design
 from adjourn.experiments.families import reasoning_case
 from adjourn.experiments.live_runs import endpoint_of
-from adjourn.experiments.study import assess
+from adjourn.experiments.plan import assess
 from adjourn.experiments.totals import Total
 from adjourn.live.reading import LedgerReader
 from adjourn.model import InputError, load_population, load_protocol
