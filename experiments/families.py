@@ -6,7 +6,7 @@ not know the family.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from ..model import (
 from ..model import exact as exact_law
 from ..model.population import DEFAULT_POPULATION
 from ..model.settings import apply_settings, valid_keys
+from .protocol_files import is_protocol_file, read_protocol_file
 
 __all__ = [
     "Case",
@@ -92,6 +93,57 @@ def price_of(prices: Path | None, model: str | None, population_model: str) -> P
     return Pricing(listed.of(wanted), listed)
 
 
+@dataclass(frozen=True)
+class _Family:
+    """What a family of protocols offers; the same words for both."""
+
+    load_protocol: Callable[[str], Any]
+    load_population: Callable[[Any], Any]
+    population: type
+    default_population: str
+    keys: Callable[[Any, Any, Mapping[str, str]], Collection[str]]
+    apply: Callable[[Any, Any, Mapping[str, str]], tuple[Any, Any]]
+    exact: Callable[..., Result]
+    reference: Callable[..., Result]
+    monte_carlo: Callable[..., Result]
+
+
+def _simulate_reasoning(*args: Any, **options: Any) -> Result:
+    from ..vectorized import simulate
+
+    return simulate(*args, **options)
+
+
+def _simulate_judging(*args: Any, **options: Any) -> Result:
+    from ..vectorized.judging import simulate_judging
+
+    return simulate_judging(*args, **options)
+
+
+_REASONING = _Family(
+    load_protocol,
+    load_population,
+    Population,
+    DEFAULT_POPULATION,
+    valid_keys,
+    apply_settings,
+    exact_law.simulate,
+    reference.simulate,
+    _simulate_reasoning,
+)
+_JUDGING = _Family(
+    judging.load_judging_protocol,
+    judging.load_judging_population,
+    judging.JudgingPopulation,
+    judging.DEFAULT_JUDGING_POPULATION,
+    lambda protocol, population, settings: judging.judging_valid_keys(protocol, population),
+    judging.apply_judging_settings,
+    judging.simulate_exact,
+    judging.simulate_reference,
+    _simulate_judging,
+)
+
+
 def reasoning_case(
     protocol: str | Protocol,
     population: str | Path | Population | None = None,
@@ -114,28 +166,7 @@ def reasoning_case(
     skip_meaningless : bool
         Leave out settings that mean nothing for this protocol (when several protocols share them).
     """
-    policy = load_protocol(protocol) if isinstance(protocol, str) else protocol
-    law = population if isinstance(population, Population) else load_population(DEFAULT_POPULATION if population is None else population)
-    chosen = dict(settings or {})
-    if skip_meaningless:
-        known = valid_keys(policy, law, chosen)
-        chosen = {key: value for key, value in chosen.items() if key in known}
-    policy, law = apply_settings(policy, law, chosen)
-    pricing = price_of(prices, model, law.model)
-
-    def monte_carlo(**options: Any) -> Result:
-        from ..vectorized import simulate
-
-        return simulate(policy, law, pricing=pricing, **options)
-
-    return Case(
-        protocol=policy,
-        population=law,
-        pricing=pricing,
-        exact=lambda: exact_law.simulate(policy, law, pricing),
-        reference=lambda samples, seed: reference.simulate(policy, law, samples, seed, pricing),
-        monte_carlo=monte_carlo,
-    )
+    return _case(_REASONING, protocol, population, settings, prices, model, skip_meaningless)
 
 
 def judging_case(
@@ -148,28 +179,34 @@ def judging_case(
     skip_meaningless: bool = False,
 ) -> Case:
     """Put together a judging protocol and a population (default ``mtbench-gpt4``); parameters as in :func:`reasoning_case`."""
-    policy = judging.load_judging_protocol(protocol) if isinstance(protocol, str) else protocol
-    law = judging.DEFAULT_JUDGING_POPULATION if population is None else population
-    law = law if isinstance(law, judging.JudgingPopulation) else judging.load_judging_population(law)
+    return _case(_JUDGING, protocol, population, settings, prices, model, skip_meaningless)
+
+
+def _case(
+    family: _Family,
+    protocol: Any,
+    population: Any,
+    settings: Mapping[str, str] | None,
+    prices: Path | None,
+    model: str | None,
+    skip_meaningless: bool,
+) -> Case:
+    policy = family.load_protocol(protocol) if isinstance(protocol, str) else protocol
+    named = family.default_population if population is None else population
+    law = named if isinstance(named, family.population) else family.load_population(named)
     chosen = dict(settings or {})
     if skip_meaningless:
-        known = judging.judging_valid_keys(policy, law)
+        known = family.keys(policy, law, chosen)
         chosen = {key: value for key, value in chosen.items() if key in known}
-    policy, law = judging.apply_judging_settings(policy, law, chosen)
+    policy, law = family.apply(policy, law, chosen)
     pricing = price_of(prices, model, law.model)
-
-    def monte_carlo(**options: Any) -> Result:
-        from ..vectorized.judging import simulate_judging
-
-        return simulate_judging(policy, law, pricing=pricing, **options)
-
     return Case(
         protocol=policy,
         population=law,
         pricing=pricing,
-        exact=lambda: judging.simulate_exact(policy, law, pricing),
-        reference=lambda samples, seed: judging.simulate_reference(policy, law, samples, seed, pricing),
-        monte_carlo=monte_carlo,
+        exact=lambda: family.exact(policy, law, pricing),
+        reference=lambda samples, seed: family.reference(policy, law, samples, seed, pricing),
+        monte_carlo=lambda **options: family.monte_carlo(policy, law, pricing=pricing, **options),
     )
 
 
@@ -182,19 +219,31 @@ def find_case(
     *,
     skip_meaningless: bool = False,
 ) -> Case:
-    """Put together a case of whichever family the protocol's name belongs to.
+    """Put together a case of whichever family the protocol belongs to.
+
+    Parameters
+    ----------
+    protocol : str
+        A preset's name, or a file (:mod:`.protocol_files`).
+    population, settings, prices, model, skip_meaningless
+        As in :func:`reasoning_case`.
 
     Raises
     ------
     InputError
         If no family has a protocol of that name.
     """
+    if is_protocol_file(protocol):
+        read = read_protocol_file(protocol)
+        if isinstance(read, Protocol):
+            return reasoning_case(read, population, settings, prices, model, skip_meaningless=skip_meaningless)
+        return judging_case(read, population, settings, prices, model, skip_meaningless=skip_meaningless)
     if protocol in protocol_names():
         return reasoning_case(protocol, population, settings, prices, model, skip_meaningless=skip_meaningless)
     if protocol in judging.judging_protocol_names():
         return judging_case(protocol, population, settings, prices, model, skip_meaningless=skip_meaningless)
     names = ", ".join([*protocol_names(), *judging.judging_protocol_names()])
-    raise InputError(f'no protocol "{protocol}"; there are: {names}.')
+    raise InputError(f'no protocol "{protocol}"; there are: {names}. A file of your own ends in .toml or .json.')
 
 
 def all_protocols() -> list[Protocol]:

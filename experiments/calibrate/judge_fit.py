@@ -28,7 +28,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit, logit, ndtr, ndtri
 
 from ...model.judging import BetaGap, GaussianGap, ItemLaw, Judge, ZeroInflatedBetaGap
-from ...model.judging.gaps import GapLaw
+from ...model.judging.gaps import GapLaw, beta_cdf
 
 __all__ = ["BORROWED_REPEAT", "GAP_FAMILIES", "JudgeData", "JudgeFit", "fit_judge", "label_law"]
 
@@ -50,6 +50,7 @@ _EXTRAS = {
 }
 _E_NODES = 81
 _P_NODES = 41
+_CHUNK = 1024
 _FLOOR = 1e-12
 _SMALL_SHIFT = math.log(0.05)
 
@@ -242,17 +243,16 @@ def observation_table(gap: GapLaw, data: JudgeData, y: Floats) -> Floats:
     """
     if data.gaps is None:
         return np.maximum(gap.verdicts(y)[:, ::-1].T, _FLOOR)
-    half = data.step / 2
-    rows = []
-    for value in data.gaps:
-        plain = gap.plain if isinstance(gap, ZeroInflatedBetaGap) else gap
-        low = 0.0 * y if value - half <= -1 else plain.below(y, value - half)
-        high = 0.0 * y + 1 if value + half >= 1 else plain.below(y, value + half)
-        mass = high - low
-        if isinstance(gap, ZeroInflatedBetaGap):
-            mass = (1 - gap.zero) * mass + (gap.zero if abs(value) < 1e-9 else 0.0)
-        rows.append(mass)
-    return np.maximum(np.stack(rows), _FLOOR)
+    plain = gap.plain if isinstance(gap, ZeroInflatedBetaGap) else gap
+    assert isinstance(plain, BetaGap)
+    whole = np.round(data.gaps / data.step)
+    halves, at = np.unique(np.stack([2 * whole - 1, 2 * whole + 1]), return_inverse=True)
+    upto = beta_cdf(plain.nu, plain.scale * y, np.clip((1 + halves * data.step / 2) / 2, 0.0, 1.0)[:, None])
+    low, high = at.reshape(2, -1)
+    mass = upto[high] - upto[low]
+    if isinstance(gap, ZeroInflatedBetaGap):
+        mass = (1 - gap.zero) * mass + gap.zero * (whole == 0)[:, None]
+    return np.maximum(mass, _FLOOR)
 
 
 def fit_judge(data: JudgeData, items: ItemLaw, family: str, repeat: float = BORROWED_REPEAT) -> JudgeFit:
@@ -333,7 +333,13 @@ def _likelihood(
         shift = values["position"] + math.exp(values["log_position_sd"]) * q
         gap = gap_law(family, values)
         logs = _log_tables(gap, data, e[:, None] + shift, e[:, None] - shift)
-        inner = np.exp(counts @ logs.reshape(2 * data.symbols, -1)).reshape(counts.shape[0], _E_NODES, _P_NODES) @ share
+        flat = logs.reshape(2 * data.symbols, -1)
+        inner = np.concatenate(
+            [
+                np.exp(counts[start : start + _CHUNK] @ flat).reshape(-1, _E_NODES, _P_NODES) @ share
+                for start in range(0, counts.shape[0], _CHUNK)
+            ]
+        )
         undecided = float(expit(values["logit_undecided"]))
         likely = (1 - undecided) * np.einsum("ke,ke->k", inner, weight[label])
         likely = likely + undecided * tied * np.append(plain, 1.0)[label]

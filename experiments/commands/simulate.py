@@ -18,7 +18,7 @@ ENGINES = ("exact", "mc", "reference")
 
 
 def simulate(
-    protocol: Annotated[str, typer.Argument(help="A preset; see `adjourn protocols`.")],
+    protocol: Annotated[str, typer.Argument(help="A preset (see `adjourn protocols`), or a file of your own or of plan --out.")],
     population: PopulationName = None,
     engine: Annotated[
         str | None,

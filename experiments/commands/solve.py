@@ -25,7 +25,7 @@ Pilot = Annotated[
 
 
 def solve(
-    protocol: Annotated[str, typer.Argument(help="A preset; see `adjourn protocols`.")],
+    protocol: Annotated[str, typer.Argument(help="A preset (see `adjourn protocols`), or a file of your own or of plan --out.")],
     find: Annotated[str, typer.Option("--find", help="accuracy, budget, items, tau_c, epsilon, rounds, agents, chains, n, ...")],
     items: Annotated[int | None, typer.Option("--items", help="Number of questions.", show_default=False)] = None,
     budget: Annotated[float | None, typer.Option("--budget-usd", help="US dollars for all items.", show_default=False)] = None,

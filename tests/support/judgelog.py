@@ -1,0 +1,63 @@
+"""Judge logs drawn with nothing but NumPy from a world that the tests know: true differences, biases, shifts, noise."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["write_judge_log"]
+
+
+def _side(value: float, band: float) -> str:
+    return "tie" if abs(value) <= band else ("A" if value > 0 else "B")
+
+
+def write_judge_log(
+    path: Path,
+    judges: Mapping[str, float],
+    *,
+    items: int = 200,
+    shared: float = 0.0,
+    shift: float = 0.0,
+    noise: float = 0.3,
+    orders: Sequence[str] = ("AB", "BA"),
+    repeats: int = 1,
+    seed: int = 0,
+) -> Path:
+    """Write verdicts of judges.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+    judges : mapping
+        Name to the standard deviation of the judge's bias on an item, in units of the true difference's.
+    items, repeats : int
+        Items, and calls of each judge, item and order.
+    shared : float
+        Correlation of the judges' biases.
+    shift : float
+        Preference for the answer shown first.
+    noise : float
+        Standard deviation of a call.
+    orders : sequence of {"AB", "BA"}
+        Orders asked.
+    seed : int
+        Of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    truth, common = rng.normal(size=items), rng.normal(size=items)
+    biases = {name: sd * (np.sqrt(shared) * common + np.sqrt(1 - shared) * rng.normal(size=items)) for name, sd in judges.items()}
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["item_id", "judge", "order", "verdict", "label"])
+        for i in range(items):
+            for name, bias in biases.items():
+                for order in orders:
+                    for _ in range(repeats):
+                        seen = truth[i] + bias[i] + (shift if order == "AB" else -shift) + noise * rng.normal()
+                        writer.writerow([f"i{i}", name, order, _side(seen, 0.05), _side(truth[i], 0.02)])
+    return path
