@@ -22,6 +22,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from ..model import MixtureDifficulty, ParameterError, Population, Protocol
+from ..model.checks import require_count
 from ..model.difficulty import question_law
 from ..model.exact import ExactLaw
 from ..model.outcomes import OutcomeSpace
@@ -124,6 +125,8 @@ def tell_apart(
     for name, value in (("--power", power), ("--level", level)):
         if not 0 < value < 1:
             raise ParameterError(name, value, "a number between 0 and 1")
+    if items is not None:
+        require_count("--items", items, 1, _MOST_ITEMS)
     cases = []
     for name in (first, second):
         if isinstance(population, Population):

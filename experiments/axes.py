@@ -19,6 +19,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from ..model import ParameterError, Protocol, StableConsensus
+from ..model.settings import as_count, as_number
 from ..model.thresholds import RationalLike, as_fraction
 
 __all__ = ["RULE_KEYS", "Axis", "Interval", "TierLattice", "lattice", "read_axes", "threshold_edges", "with_threshold"]
@@ -66,16 +67,16 @@ class Axis:
         if len(parts) != 3:
             raise ParameterError("--grid", text, allowed)
         start, stop = (as_fraction(part, f"--grid {name}", -(10**9), 10**9) for part in parts[:2])
-        if not parts[2].strip().isdecimal() or not 2 <= int(parts[2]) <= MOST_POINTS or start >= stop:
+        count = as_count(f"--grid {name}", parts[2])
+        if not 2 <= count <= MOST_POINTS or start >= stop:
             raise ParameterError("--grid", text, f"{allowed}, with start < stop and a count from 2 to {MOST_POINTS}")
-        count = int(parts[2])
         return cls(name, tuple(fraction_text(start + (stop - start) * Fraction(i, count - 1)) for i in range(count)))
 
     def numbers(self) -> list[float] | None:
         """Values as numbers, or None where one is no number."""
         try:
-            return [float(Fraction(value)) for value in self.values]
-        except (ValueError, ZeroDivisionError):
+            return [as_number(self.name, value) for value in self.values]
+        except ParameterError:
             return None
 
 

@@ -91,7 +91,7 @@ def emit(data: Mapping[str, Any], *, as_json: bool, out: Path | None, show: Call
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all; a pipe or a device is written to as it is.
+    """Write a file whole or not at all; a pipe or a device is written to as it is, and half a character as its code.
 
     Raises
     ------
@@ -101,11 +101,11 @@ def write_text(path: Path, text: str) -> None:
     path = Path(path)
     try:
         if path.is_symlink() or (path.exists() and not path.is_file()):  # a link, a pipe or a device is written to, never replaced
-            path.write_text(text, encoding="utf-8", newline="\n")
+            path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
             return
         handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
                 stream.write(text)
             mask = os.umask(0)
             os.umask(mask)

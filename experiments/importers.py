@@ -18,7 +18,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -80,8 +79,10 @@ class _Answer:
 
 
 def format_of(path: Path) -> str | None:
-    """Which harness wrote a file; None where it looks like neither (the caller reads it as a plain log)."""
+    """Which harness wrote a file; None where it looks like neither (the caller reads it as a plain log, and so it does a pipe)."""
     try:
+        if not path.is_file():
+            return None
         with path.open("rb") as file:
             head = file.read(1 << 16)
     except (OSError, ValueError):
@@ -252,7 +253,7 @@ def _open_archive(path: Path, raw: bytes) -> tuple[Json, Iterator[Json]]:
 def _grade(path: Path, value: Any, name: str) -> float:
     if isinstance(value, str) and value in _GRADES:
         return _GRADES[value]
-    if isinstance(value, (bool, int, float)) and math.isfinite(value) and 0 <= value <= 1:
+    if isinstance(value, (bool, int, float)) and 0 <= value <= 1:
         return float(value)
     raise FileFormatError(path, f"the score {name!r} is {str(value)[:60]!r}, not C, I, P, N, a truth value or a number from 0 to 1.")
 
@@ -350,7 +351,7 @@ def _texts(path: Path, filtered: list[Any], number: int) -> list[str | None]:
     if len(filtered) == 1 and isinstance(filtered[0], list) and filtered[0] and all(isinstance(text, str) for text in filtered[0]):
         return [_text(text) for text in filtered[0]]
     likelihoods = [entry[0] if isinstance(entry, list) and entry else entry for entry in filtered]
-    if len(likelihoods) > 1 and all(isinstance(x, (int, float)) and not math.isnan(x) for x in likelihoods):
+    if len(likelihoods) > 1 and all(isinstance(x, (int, float)) and x == x for x in likelihoods):
         return [str(max(range(len(likelihoods)), key=likelihoods.__getitem__))]
     raise FileFormatError(path, "filtered_resps holds neither a text nor the log-likelihoods of several choices.", number)
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from ..model import ParameterError
+from ..model import InputError, ParameterError
 
-__all__ = ["JsonFlag", "ModelName", "OutFile", "PopulationName", "PricesFile", "Seed", "Settings", "read_settings"]
+__all__ = ["JsonFlag", "ModelName", "OutFile", "PopulationName", "PricesFile", "Seed", "Settings", "picture_file", "read_settings"]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else there.")]
 OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the JSON to this file.", show_default=False)]
@@ -25,6 +25,23 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers, 0
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="key=value; reaches every parameter. Repeat for more.", show_default=False)
 ]
+
+
+def picture_file(path: Path | None) -> Path | None:
+    """Refuse, before any work is done, a file that no picture can be written to; used as a callback of ``--plot``.
+
+    Raises
+    ------
+    InputError
+        If the name does not end in .png, .svg or .pdf, or its folder does not exist.
+    """
+    if path is None:
+        return None
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InputError(f"--plot {path}: the file must end in .png, .svg or .pdf.")
+    if not path.parent.is_dir():
+        raise InputError(f"--plot {path}: there is no folder {path.parent}; make it, or name another.")
+    return path
 
 
 def read_settings(pairs: Sequence[str] | None) -> dict[str, str]:

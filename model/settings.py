@@ -34,7 +34,7 @@ _OTHER_MODE = {"white-box": ("variants", "agreement"), "black-box": ("mean_h", "
 
 
 def as_number(field: str, value: Setting) -> float:
-    """Read a number.
+    """Read a number; a quotient of integers ("1/3") is one, as for thresholds.
 
     Raises
     ------
@@ -44,8 +44,11 @@ def as_number(field: str, value: Setting) -> float:
     try:
         if isinstance(value, bool):
             raise ValueError
+        if isinstance(value, str) and "/" in value:
+            above, _, below = value.partition("/")
+            return int(above) / int(below)
         return float(value)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, ZeroDivisionError):
         raise ParameterError(field, value, "a number") from None
 
 

@@ -4,14 +4,19 @@ It holds the counts of questions 0 .. done - 1 and a fingerprint of everything t
 kernels read) and the seed. Threads, pieces, workers, precision and prices are not among it and may change. The file is written beside
 itself, synced and renamed over the old one, so at any moment either the old or the new one stands there whole; a checksum tells a
 damaged file, which is refused, never half-read.
+
+A run that saves holds a lock on the file (on what stands there after each save), so that a second one is refused at its first save. The
+lock is the kernel's: it ends with the process, however that ends. Where the file system knows no locks, runs do without.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +54,7 @@ class Checkpoint:
     path: Path
     task: Task
     about: Mapping[str, str] = field(default_factory=dict)
+    _held: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def load(self) -> tuple[Counts, int]:
         """Read counts and number of questions done; zeros where there is no file.
@@ -87,12 +93,12 @@ class Checkpoint:
         return dict(data)
 
     def save(self, counts: Counts, done: int) -> None:
-        """Replace the file by the counts of questions 0 .. done - 1.
+        """Replace the file by the counts of questions 0 .. done - 1; the first time, lock it, until :meth:`release`.
 
         Raises
         ------
         InputError
-            If it cannot be written.
+            If it cannot be written, another run holds it, or it is not at the first save as it was when it was loaded.
         """
         held = np.flatnonzero(counts)
         data: dict[str, Any] = {
@@ -104,17 +110,62 @@ class Checkpoint:
             "counts": [[int(index), int(counts[index])] for index in held],
         }
         data["checksum"] = _checksum(data)
-        beside = self.path.with_name(self.path.name + ".part")
         try:
-            with open(beside, "w", encoding="utf-8") as stream:
-                json.dump(data, stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(beside, self.path)
-            _sync_folder(self.path.parent)
+            self._replace(json.dumps(data), int(done))
         except OSError as error:
             reason = error.strerror or error
             raise InputError(f"cannot write the checkpoint {self.path}: {reason}. Choose another place with --checkpoint.") from None
+
+    def release(self) -> None:
+        """Let another run have the file."""
+        while self._held:
+            os.close(self._held.pop())
+
+    def _replace(self, text: str, done: int) -> None:
+        beside = self.path.with_name(self.path.name + ".part")
+        handle = self._locked(beside, os.O_RDWR | os.O_CREAT, wait=bool(self._held))  # others hold it only until they are refused
+        try:
+            if not self._held:
+                self._claim(done)
+            os.ftruncate(handle, 0)
+            with open(handle, "w", encoding="utf-8", closefd=False) as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(handle)
+            os.replace(beside, self.path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside)
+            os.close(handle)
+            raise
+        self.release()
+        self._held.append(handle)
+        _sync_folder(self.path.parent)
+
+    def _claim(self, done: int) -> None:
+        """Lock the file if there is one; it must be as it was loaded."""
+        with suppress(FileNotFoundError):
+            self._held.append(self._locked(self.path, os.O_RDONLY, wait=False))
+            if self.load()[1] != done:
+                raise InputError(f"{self.path}: another run has changed this checkpoint meanwhile. Start again to go on from there.")
+
+    def _locked(self, path: Path, flags: int, *, wait: bool) -> int:
+        """Open a file and lock it; opened anew where it was replaced in between."""
+        while True:
+            handle = os.open(path, flags, 0o666)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                os.close(handle)
+                raise InputError(
+                    f"{self.path}: another run is saving to this checkpoint. Wait for its end, or name another file."
+                ) from None
+            except OSError:
+                return handle
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), os.stat(path)):
+                    return handle
+            os.close(handle)
 
 
 def _sync_folder(folder: Path) -> None:

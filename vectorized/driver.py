@@ -119,6 +119,8 @@ class Run:
         ------
         Interrupted
             On Ctrl-C, after the checkpoint is saved.
+        InputError
+            If the checkpoint cannot be written, or another run holds it.
         """
 
         def ended() -> bool:
@@ -139,6 +141,9 @@ class Run:
             with suppress(InputError):
                 self._save()
             raise
+        finally:
+            if self._checkpoint is not None:
+                self._checkpoint.release()
         return self.state
 
     def _work(self, most: int, backend: Backend, ended: Callable[[], bool], looks: bool) -> None:

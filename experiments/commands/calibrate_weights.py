@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..console import format_estimate
-from ..options import JsonFlag, Seed, read_settings
+from ..options import JsonFlag, Seed, picture_file, read_settings
 from ..saved import deliver
 from ..weights import WeightFit, fit_weights, read_steps
 
@@ -19,7 +19,9 @@ def calibrate_weights(
     log: Annotated[Path, typer.Argument(help="CSV or JSON Lines: question_id, step, h, q, d (0 to 1), faulty.")],
     column_map: Annotated[list[str] | None, typer.Option("--map", help="ours=theirs: a column's name. Repeat.", show_default=False)] = None,
     seed: Seed = 0,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the reliability diagram (PNG or SVG).", show_default=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the reliability diagram (PNG or SVG).", callback=picture_file, show_default=False)
+    ] = None,
     as_json: JsonFlag = False,
     out: Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)] = None,
 ) -> None:

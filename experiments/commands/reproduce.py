@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ...model import ParameterError
 from ..console import progress
-from ..options import JsonFlag
+from ..options import JsonFlag, picture_file
 from ..reproduce import Reproduction, Row, Simulated
 from ..saved import deliver
 
@@ -25,7 +25,9 @@ def reproduce(
     file: Annotated[
         Path | None, typer.Option("--file", help="Reported figures and inputs (TOML).", show_default="the shipped file")
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the residuals (PNG or SVG).", show_default=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the residuals (PNG or SVG).", callback=picture_file, show_default=False)
+    ] = None,
     as_json: JsonFlag = False,
     out: Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)] = None,
 ) -> None:

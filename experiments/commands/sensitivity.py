@@ -14,7 +14,7 @@ from ...model import ParameterError
 from ..console import format_estimate, progress
 from ..discovery import Discovery
 from ..discovery import discover as find_region
-from ..options import JsonFlag, ModelName, PopulationName, PricesFile, Seed, Settings, read_settings
+from ..options import JsonFlag, ModelName, PopulationName, PricesFile, Seed, Settings, picture_file, read_settings
 from ..saved import deliver
 from ..sensitivity import ISHIGAMI, SOBOL_G, Sensitivity, analyse
 from ..sensitivity import sensitivity as study
@@ -40,7 +40,9 @@ def sensitivity(
     width: Annotated[float, typer.Option(help="Double the points until every 95 % half-width is this.")] = 0.05,
     most_evaluations: Annotated[int, typer.Option("--evaluations", min=64, help="No doubling beyond this many evaluations.")] = 4000,
     seed: Seed = 0,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the first output's indices (PNG or SVG).", show_default=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the first output's indices (PNG or SVG).", callback=picture_file, show_default=False)
+    ] = None,
     as_json: JsonFlag = False,
     out: OutResult = None,
 ) -> None:
@@ -110,7 +112,9 @@ def discover(
     prices: PricesFile = None,
     model: ModelName = None,
     seed: Seed = 0,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the box (PNG or SVG).", show_default=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the box (PNG or SVG).", callback=picture_file, show_default=False)
+    ] = None,
     as_json: JsonFlag = False,
     out: OutResult = None,
 ) -> None:

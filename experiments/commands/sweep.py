@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ..axes import read_axes
 from ..console import format_estimate, progress
-from ..options import JsonFlag, ModelName, PopulationName, PricesFile, Seed, Settings, read_settings
+from ..options import JsonFlag, ModelName, PopulationName, PricesFile, Seed, Settings, picture_file, read_settings
 from ..saved import deliver
 from ..sweep import Sweep
 from ..sweep import sweep as run_sweep
@@ -33,7 +33,9 @@ def sweep(
     samples: Annotated[int, typer.Option(help="Questions for each distinct point (mc).", min=1)] = 100_000,
     seed: Seed = 0,
     regret: Annotated[bool, typer.Option("--regret", help="Add the distance to the best stopping rule of the same calls.")] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw accuracy over the grid (PNG or SVG).", show_default=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw accuracy over the grid (PNG or SVG).", callback=picture_file, show_default=False)
+    ] = None,
     as_json: JsonFlag = False,
     out: Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)] = None,
 ) -> None:

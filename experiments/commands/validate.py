@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..console import progress
-from ..options import JsonFlag, Seed, read_settings
+from ..options import JsonFlag, Seed, picture_file, read_settings
 from ..saved import deliver
 from ..validate import Validation, read_reasoning
 from ..validate import validate as run_validation
@@ -24,7 +24,9 @@ def validate(
         str | None, typer.Option("--debate", help="Preset that the log's debate followed.", show_default="read off it")
     ] = None,
     seed: Seed = 0,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw predicted against actual (PNG or SVG).", show_default=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw predicted against actual (PNG or SVG).", callback=picture_file, show_default=False)
+    ] = None,
     as_json: JsonFlag = False,
     out: Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)] = None,
 ) -> None:

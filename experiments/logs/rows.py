@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator
+from io import BufferedReader
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ...model.errors import FileFormatError, InputError
 
@@ -21,6 +23,7 @@ LONGEST_LINE = 1 << 20
 """Longest line, in bytes, that is read (1 MiB)."""
 
 _HEAD = 1 << 16
+_MOST_COLUMNS = 1000
 _BINARY = {
     b"\x1f\x8b": "compressed by gzip; decompress it first",
     b"PK\x03\x04": "a zip archive or a spreadsheet; export it as CSV",
@@ -57,7 +60,7 @@ class Table:
         self.rows = rows
 
 
-def open_table(path: Path, file: BinaryIO) -> Table:
+def open_table(path: Path, file: BufferedReader) -> Table:
     """Begin to read a log.
 
     Raises
@@ -65,9 +68,7 @@ def open_table(path: Path, file: BinaryIO) -> Table:
     FileFormatError
         If the file is no text, is empty or has no header; later, while rows are taken, if a row cannot be read.
     """
-    head = file.read(_HEAD)
-    _refuse_other_kinds(path, head)
-    file.seek(0)
+    _refuse_other_kinds(path, file.peek(_HEAD))  # a pipe cannot go back
     lines = _lines(path, file)
     first = next((entry for entry in lines if entry[1].strip()), None)
     if first is None:
@@ -80,8 +81,8 @@ def open_table(path: Path, file: BinaryIO) -> Table:
     return _csv_table(path, chain([first], lines))
 
 
-def open_binary(path: Path) -> BinaryIO:
-    """Open a file for reading bytes; what cannot be opened is the user's error.
+def open_binary(path: Path) -> BufferedReader:
+    """Open a file or a pipe for reading bytes; what cannot be opened is the user's error.
 
     Raises
     ------
@@ -91,7 +92,7 @@ def open_binary(path: Path) -> BinaryIO:
     try:
         if path.is_dir():
             raise InputError(f"{path}: this is a folder; name a CSV or JSON Lines file in it.")
-        return path.open("rb")
+        return BufferedReader(path.open("rb", buffering=0), _HEAD)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file.") from None
     except (OSError, ValueError) as error:
@@ -116,7 +117,7 @@ def _refuse_other_kinds(path: Path, head: bytes) -> None:
         raise FileFormatError(path, f"the file is {kind}.", line)
 
 
-def _lines(path: Path, file: BinaryIO) -> Iterator[tuple[int, str]]:
+def _lines(path: Path, file: BufferedReader) -> Iterator[tuple[int, str]]:
     """Lines with their numbers, decoded; the byte-order mark is dropped."""
     number = 0
     while True:
@@ -151,8 +152,16 @@ def _csv_table(path: Path, lines: Iterator[tuple[int, str]]) -> Table:
     records = _records(path, lines)
     number, header = next(records)
     names = tuple(name.strip() for name in header)
+    _refuse_many_columns(path, number, len(names))
     _refuse_other_delimiters(path, number, names)
     return Table(path, names, False, _csv_rows(path, names, records))
+
+
+def _refuse_many_columns(path: Path, number: int, columns: int) -> None:
+    if columns > _MOST_COLUMNS:
+        raise FileFormatError(
+            path, f"the row has {columns:,} columns, and a log has at most {_MOST_COLUMNS:,} (is this the right file?).", number
+        )
 
 
 def _refuse_other_delimiters(path: Path, number: int, names: tuple[str, ...]) -> None:
@@ -186,7 +195,12 @@ def _records(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int
 
 
 def _csv_problem(error: str, start: int, last: int) -> str:
-    if "unexpected end" in error or "field larger" in error:
+    if "field larger" in error:
+        return (
+            f"a field is longer than {csv.field_size_limit():,} characters, or a quotation mark is never closed (read on to line {last}); "
+            'log extracted answers, and double the quotation marks inside a field ("").'
+        )
+    if "unexpected end" in error:
         return (
             f'a quotation mark opened in this row is never closed (read on to line {last}); double the quotation marks inside a field ("").'
         )
@@ -224,11 +238,12 @@ def _json_rows(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[Row]:
 
 def _json_value(path: Path, number: int, text: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise FileFormatError(path, f"the object names {key!r} twice.", number)
-        return dict(pairs)
+        held = dict(pairs)
+        if len(held) < len(pairs):
+            twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+            raise FileFormatError(path, f"the object names {twice[:60]!r} twice.", number)
+        _refuse_many_columns(path, number, len(held))
+        return held
 
     try:
         return json.loads(text.rstrip(), object_pairs_hook=unique)
