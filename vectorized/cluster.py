@@ -123,8 +123,9 @@ def dask_local(workers: int) -> Dask:
         If Dask is not installed.
     """
     distributed = _distributed()
+    # A free port of this machine alone: given no address, Dask takes port 8787 on all interfaces, and warns where it is taken.
     cluster = distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
     )
     client = distributed.Client(cluster)
     client.register_plugin(_deaf(distributed))

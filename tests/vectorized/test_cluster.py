@@ -29,9 +29,20 @@ def test_a_local_cluster_does_not_change_a_bit(expected, workers):
     assert simulate(UAAD, GSM8K, samples=SAMPLES, seed=2, local_cluster=workers).to_json() == expected
 
 
+def test_local_clusters_stand_side_by_side():
+    """Each takes a free port; Dask's own choice is one port for all, and the second then warns, which is an error here."""
+    first = cluster.dask_local(1)
+    second = cluster.dask_local(1)
+    assert first.workers == second.workers == 1
+    second.close()
+    first.close()
+
+
 @pytest.fixture
 def two_workers():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as local:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as local:
         yield local
 
 
@@ -56,7 +67,7 @@ def test_a_scheduler_that_does_not_answer_is_refused(monkeypatch):
 
 def test_a_scheduler_without_workers_is_refused():
     with (
-        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, silence_logs=50) as empty,
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0", silence_logs=50) as empty,
         pytest.raises(InputError, match="has no workers"),
     ):
         simulate(UAAD, GSM8K, samples=10, scheduler=empty.scheduler_address)
@@ -74,7 +85,7 @@ def test_without_dask_the_extra_is_named(monkeypatch):
 def test_a_scheduler_that_is_lost_leaves_the_checkpoint_of_what_was_done(tmp_path):
     """Errors of Dask become the product's own, and the work is not lost."""
     path = tmp_path / "run.checkpoint"
-    local = distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60)
+    local = distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60)
     told = []
 
     def close(steps):
