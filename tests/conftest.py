@@ -1,6 +1,7 @@
 """Fixtures and Hypothesis profiles for all tests."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,10 @@ ROOT = Path(__file__).resolve().parents[1]
 settings.register_profile("default", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# A shell without job control starts its background jobs deaf to Ctrl-C, and their children inherit that; tests send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class CliResult(NamedTuple):
