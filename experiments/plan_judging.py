@@ -86,7 +86,7 @@ def plan_judging(
     robust, swept = worst_of_sweep(accuracy, _swept(designs, population))
     totals = [[Total.of(one, request.items) for one in money]]
     study = Study(designs=designs, accuracy=accuracy, robust=robust, calls=calls, money=money, totals=totals, items=request.items)
-    borrowed = {fit.data.name for fit in calibration.fits if not fit.data.has_repeats}
+    borrowed = {fit.data.name for fit in calibration.fits if fit.borrows_repeat}
 
     def flips(chosen: int, affordable: Bools) -> list[Mapping[str, Any]]:
         return [

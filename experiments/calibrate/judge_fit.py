@@ -41,16 +41,19 @@ BORROWED_REPEAT = 0.85
 GAP_FAMILIES = ("beta", "zero_inflated_beta")
 """Laws of the gap of two scores; verdicts alone have a Gaussian gap with a band of ties."""
 _NAMES = ("log_sigma_b", "position", "log_position_sd", "logit_undecided", "logit_repeat")
-_BOUNDS = ((-4.0, 2.5), (-8.0, 8.0), (-4.0, 2.5), (-9.0, 2.0), (float(logit(0.3)), float(logit(0.98))))
+_BOUNDS = ((-4.0, 2.5), (-8.0, 8.0), (-4.0, 2.5), (-9.0, 2.0), (float(logit(0.3)), float(logit(0.999))))
 _START = (-0.1, 0.0, -0.7, -3.0, float(logit(BORROWED_REPEAT)))
 _EXTRAS = {
     "verdict": (("log_tie",), ((-5.0, 2.5),), (-1.2,)),
     "beta": (("log_scale",), ((-5.0, 2.0),), (-1.0,)),
     "zero_inflated_beta": (("log_scale", "logit_zero"), ((-5.0, 2.0), (-9.0, 3.0)), (-1.0, -2.0)),
 }
-_E_NODES = 81
-_P_NODES = 41
-_CHUNK = 1024
+_E_NODES, _E_REACH = 81, 5.5
+_P_NODES, _P_REACH = 41, 4.5
+_STEP_IN_NOISES = 1.25
+"""Widest step of the sums over e and the shift: the trapezoid rule on what noise of sd s smooths errs by exp(-2 (pi s / step)^2)."""
+_MOST_AT_ONCE = 2**22
+"""Numbers of the integrand held at once."""
 _FLOOR = 1e-12
 _SMALL_SHIFT = math.log(0.05)
 
@@ -180,6 +183,11 @@ class JudgeFit:
     def aic(self) -> float:
         """Akaike's criterion."""
         return 2 * len(self.theta) - 2 * self.log_likelihood
+
+    @property
+    def borrows_repeat(self) -> bool:
+        """Whether the repeat correlation is borrowed: no call was repeated, and the two orders did not give it away."""
+        return "logit_repeat" in self.fixed
 
     def judge(self, theta: Floats | None = None, loading: float = 0.5) -> Judge:
         """Judge of the estimates, or of other parameters."""
@@ -314,30 +322,28 @@ def _likelihood(
 ) -> Callable[[Floats], Floats]:
     """Return a function of the free parameters that gives every pattern's log-likelihood."""
     counts, label, _, tied = data.patterns
-    z = np.linspace(-5.5, 5.5, _E_NODES)
-    density = np.exp(-(z**2) / 2)
-    density /= density.sum()
-    q = np.linspace(-4.5, 4.5, _P_NODES)
-    share = np.exp(-(q**2) / 2)
-    share /= share.sum()
     m, band = items.mean_x, items.tie_band
     plain = np.array([ndtr(m - band), ndtr(m + band) - ndtr(m - band), ndtr(-band - m)])
 
     def evaluate(theta: Floats) -> Floats:
         values = {**fixed, **dict(zip(names, theta, strict=True))}
-        variance = math.exp(2 * values["log_sigma_b"])
+        variance, shift_sd = math.exp(2 * values["log_sigma_b"]), math.exp(values["log_position_sd"])
+        gap = gap_law(family, values)
+        noise = math.sqrt(gap.error_variance)
+        z, density = _normal_grid(_E_REACH, math.sqrt(1 + variance) / noise, _E_NODES)
+        q, share = _normal_grid(_P_REACH, shift_sd / noise, _P_NODES)
         e = m + math.sqrt(1 + variance) * z
         seen, rest = m + (e - m) / (1 + variance), math.sqrt(variance / (1 + variance))
         a, b = ndtr((seen - band) / rest), ndtr((-band - seen) / rest)
         weight = np.stack([a, np.maximum(1 - a - b, 0.0), b, np.ones_like(a)]) * density
-        shift = values["position"] + math.exp(values["log_position_sd"]) * q
-        gap = gap_law(family, values)
+        shift = values["position"] + shift_sd * q
         logs = _log_tables(gap, data, e[:, None] + shift, e[:, None] - shift)
         flat = logs.reshape(2 * data.symbols, -1)
+        at_once = max(1, _MOST_AT_ONCE // flat.shape[1])
         inner = np.concatenate(
             [
-                np.exp(counts[start : start + _CHUNK] @ flat).reshape(-1, _E_NODES, _P_NODES) @ share
-                for start in range(0, counts.shape[0], _CHUNK)
+                np.exp(counts[start : start + at_once] @ flat).reshape(-1, len(z), len(q)) @ share
+                for start in range(0, counts.shape[0], at_once)
             ]
         )
         undecided = float(expit(values["logit_undecided"]))
@@ -346,6 +352,14 @@ def _likelihood(
         return np.asarray(np.log(np.maximum(likely, 1e-300)))
 
     return evaluate
+
+
+def _normal_grid(reach: float, spread_in_noises: float, least: int) -> tuple[Floats, Floats]:
+    """Even grid of a standard normal and its weights, as fine as noise asks that has ``1 / spread_in_noises`` of the spread."""
+    nodes = max(least, math.ceil(2 * reach * spread_in_noises / _STEP_IN_NOISES) + 1)
+    z = np.linspace(-reach, reach, nodes)
+    density = np.exp(-(z**2) / 2)
+    return z, density / density.sum()
 
 
 def _log_tables(gap: GapLaw, data: JudgeData, first: Floats, second: Floats) -> Floats:

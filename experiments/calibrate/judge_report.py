@@ -91,7 +91,7 @@ def _judge_words(fit: JudgeCalibration, name: str) -> str:
 def _parameter_words(fit: JudgeCalibration, judge: Judge) -> str:
     at, name = fit.intervals, judge.name
     own = fit.fits[fit.log.judges.index(name)]
-    repeat = with_interval(at[f"repeat_correlation.{name}"], 2) if own.data.has_repeats else f"{own.repeat_correlation():.2f} (borrowed)"
+    repeat = f"{own.repeat_correlation():.2f} (borrowed)" if own.borrows_repeat else with_interval(at[f"repeat_correlation.{name}"], 2)
     return (
         f"In units of the true difference's spread: bias on an item {with_interval(at[f'sigma_b.{name}'], 2)}, position shift "
         f"{with_interval(at[f'position.{name}'], 2)} with spread {with_interval(at[f'position_sd.{name}'], 2)} over items, noise of a call "
@@ -188,7 +188,7 @@ def _judge_json(fit: JudgeCalibration, name: str, estimate: Any) -> dict[str, An
         "both_order_gain": estimate(f"gain.{name}"),
         "parameters": {key: estimate(f"{key}.{name}") for key in PARAMETERS if f"{key}.{name}" in fit.intervals},
         "loading": judge.loading,
-        "repeat_correlation_borrowed": not own.data.has_repeats,
+        "repeat_correlation_borrowed": own.borrows_repeat,
         "gap_law": "gaussian with ties" if isinstance(judge.gap, GaussianGap) else judge.gap.law,
         "gap_laws_compared": [
             {"law": family, "aic": law.aic, "total_variation": goodness(law)[0], "fit": goodness(law)[1]}

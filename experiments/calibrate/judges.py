@@ -144,7 +144,7 @@ def calibrate_judges(
         population=population,
         intervals={},
         predicted=_predictions(population, facts, order, log.judges),
-        warnings=log.warnings + _warnings(log, facts, data),
+        warnings=log.warnings + _warnings(log, facts, fits),
         borrowed_repeat=borrowed,
         draws=draws,
         seed=seed,
@@ -194,7 +194,8 @@ def _fit_all(data: list[JudgeData], items: ItemLaw) -> tuple[list[dict[str, Judg
             laws[j] = _families(one, items, repeat)
     names = ", ".join(data[j].name for j in laws if data[j].has_repeats)
     where = f"{repeat:.2f}, as of {names} in the same log" if own else f"{repeat:.2f}, GPT-4 scoring texts five times over"
-    return [laws[j] for j in range(len(data))], where if len(own) < len(data) else ""
+    borrows = any(_best(fits).borrows_repeat for fits in laws.values())
+    return [laws[j] for j in range(len(data))], where if borrows else ""
 
 
 def _best(laws: Mapping[str, JudgeFit]) -> JudgeFit:
@@ -371,7 +372,7 @@ def _interval(value: float, drawn: Floats) -> Estimate:
     return Estimate(value, min(float(low), value), max(float(high), value))
 
 
-def _warnings(log: JudgeLog, facts: JudgeFacts, data: list[JudgeData]) -> tuple[str, ...]:
+def _warnings(log: JudgeLog, facts: JudgeFacts, fits: tuple[JudgeFit, ...]) -> tuple[str, ...]:
     notes = []
     known = np.isfinite(facts.label)
     if not known.all():
@@ -385,10 +386,10 @@ def _warnings(log: JudgeLog, facts: JudgeFacts, data: list[JudgeData]) -> tuple[
     abstained = int((log.verdict == ABSTAINED).sum())
     if abstained:
         notes.append(f"{abstained} judgements have no verdict; they are left out, not counted as ties.")
-    one_order = [d.name for d in data if not d.has_both_orders]
+    one_order = [fit.data.name for fit in fits if not fit.data.has_both_orders]
     if one_order:
         notes.append(f"Position shift cannot be told for {', '.join(one_order)}: all calls show the same order. It is taken as 0.")
-    single = [d.name for d in data if not d.has_repeats]
+    single = [fit.data.name for fit in fits if fit.borrows_repeat]
     if single:
         notes.append(
             f"No call of {', '.join(single)} was repeated in the same order, so noise cannot be told from shifts that differ from item "

@@ -45,7 +45,7 @@ def test_judges_that_err_on_their_own_are_asked_together(advice: Plan) -> None:
 
 
 def test_judges_that_err_together_are_not(tmp_path: Path) -> None:
-    log = write_judge_log(tmp_path / "same.csv", {"ann": 0.8, "bob": 0.8, "eve": 0.8}, items=300, shared=1.0, noise=0.01)
+    log = write_judge_log(tmp_path / "same.csv", {"ann": 0.8, "bob": 0.8, "eve": 0.8}, items=300, shared=1.0, noise=0.01, band=0.0)
     assert plan(log).recommendation.design.kind == "one judge"
 
 

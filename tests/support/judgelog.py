@@ -23,6 +23,7 @@ def write_judge_log(
     shared: float = 0.0,
     shift: float = 0.0,
     noise: float = 0.3,
+    band: float = 0.05,
     orders: Sequence[str] = ("AB", "BA"),
     repeats: int = 1,
     seed: int = 0,
@@ -43,6 +44,8 @@ def write_judge_log(
         Preference for the answer shown first.
     noise : float
         Standard deviation of a call.
+    band : float
+        Half width of the judges' band of ties; the label's is .4 of it.
     orders : sequence of {"AB", "BA"}
         Orders asked.
     seed : int
@@ -59,5 +62,5 @@ def write_judge_log(
                 for order in orders:
                     for _ in range(repeats):
                         seen = truth[i] + bias[i] + (shift if order == "AB" else -shift) + noise * rng.normal()
-                        writer.writerow([f"i{i}", name, order, _side(seen, 0.05), _side(truth[i], 0.02)])
+                        writer.writerow([f"i{i}", name, order, _side(seen, band), _side(truth[i], 0.4 * band)])
     return path
