@@ -37,7 +37,7 @@ from ...model.judging import (
     DebateLaw,
     Judge,
     JudgingPopulation,
-    JudgingProtocol,
+    JudgingTally,
     JuryLaw,
     evaluate_judging,
     load_judging_protocol,
@@ -52,10 +52,9 @@ ASSUMED = {"scale": 0.285, "rho_arguments": 0.85, "bias_factor": 0.05}
 """Parameters that no published figure fixes."""
 
 
-def stopped_by(protocol: JudgingProtocol, population: JudgingPopulation, round_: int) -> float:
+def stopped_by(law: JudgingTally, round_: int) -> float:
     """P(the debate has ended by a round)."""
-    rounds = evaluate_judging(protocol, population).masses.sum(axis=(0, 1, 3))
-    return float(rounds[: round_ + 1].sum())
+    return float(law.masses.sum(axis=(0, 1, 3))[: round_ + 1].sum())
 
 
 def _population(values: Mapping[str, float]) -> JudgingPopulation:
@@ -106,7 +105,7 @@ def fit_mtbench(reported: Mapping[str, float]) -> tuple[JudgingPopulation, dict[
         return [
             one.mean("accuracy").mean - reported["single"],
             one.mean("swap_consistency").mean - reported["swap_single"],
-            stopped_by(timing, population, 2) - reported["stopped_by_2"],
+            stopped_by(evaluate_judging(timing, population), 2) - reported["stopped_by_2"],
         ]
 
     first = least_squares(judge_misses, [6.5, 0.1, 0.35], diff_step=[1e-4] * 3, xtol=1e-10)

@@ -17,12 +17,14 @@ from ...model.judging import (
     FixedRounds,
     JudgingPopulation,
     JudgingProtocol,
+    JudgingTally,
     apply_judging_settings,
+    evaluate_judging,
     judging_protocol_names,
     judging_valid_keys,
     load_judging_population,
     load_judging_protocol,
-    simulate_exact,
+    summarise_judging,
 )
 from ..calibrate.mtbench import stopped_by
 from ..saved import provenance
@@ -94,6 +96,7 @@ class _Figures:
         self.population = population
         self.choices = choices
         self._value = lru_cache(maxsize=None)(self._work_out)
+        self._laws: dict[tuple[JudgingProtocol, str], JudgingTally] = {}
 
     def changes(self, protocol: str) -> Iterator[dict[str, float]]:
         """Other values of the choices that mean something for a protocol, one at a time."""
@@ -110,15 +113,26 @@ class _Figures:
         policy = load_judging_protocol(protocol)
         valid = judging_valid_keys(policy, self.population)
         taken = {key: choice.value for key, choice in self.choices.items() if key in valid} | dict(change)
-        return _FIGURES[name](*apply_judging_settings(policy, self.population, taken))
+        return _FIGURES[name](*apply_judging_settings(policy, self.population, taken), self._law)
+
+    def _law(self, protocol: JudgingProtocol, population: JudgingPopulation) -> JudgingTally:
+        """Exact law of a pair, worked out once: many figures are read off the same law."""
+        key = protocol, repr(population)
+        if key not in self._laws:
+            self._laws[key] = evaluate_judging(protocol, population)
+        return self._laws[key]
 
 
-def _exact(protocol: JudgingProtocol, population: JudgingPopulation) -> Result:
-    return simulate_exact(protocol, population)
+_Law = Callable[[JudgingProtocol, JudgingPopulation], JudgingTally]
+_Figure = Callable[[JudgingProtocol, JudgingPopulation, _Law], float]
 
 
-def _mean(key: str, factor: float = 1.0) -> Callable[[JudgingProtocol, JudgingPopulation], float]:
-    return lambda protocol, population: factor * _exact(protocol, population).mean(key).mean
+def _exact(protocol: JudgingProtocol, population: JudgingPopulation, law: _Law) -> Result:
+    return summarise_judging(protocol, population, law(protocol, population), engine="exact")
+
+
+def _mean(key: str, factor: float = 1.0) -> _Figure:
+    return lambda protocol, population, law: factor * _exact(protocol, population, law).mean(key).mean
 
 
 def _debate(protocol: JudgingProtocol) -> Debate:
@@ -127,30 +141,41 @@ def _debate(protocol: JudgingProtocol) -> Debate:
     return protocol
 
 
-def _accuracy(protocol: JudgingProtocol, population: JudgingPopulation) -> float:
-    return 100 * _exact(protocol, population).mean("accuracy").mean
+def _accuracy(protocol: JudgingProtocol, population: JudgingPopulation, law: _Law) -> float:
+    return 100 * _exact(protocol, population, law).mean("accuracy").mean
 
 
-def _jury_gain(protocol: JudgingProtocol, population: JudgingPopulation) -> float:
-    debate = _debate(protocol)
-    return _accuracy(debate, population) - _accuracy(replace(debate, jurors=1, personas=False), population)
+def _jury_gain(protocol: JudgingProtocol, population: JudgingPopulation, law: _Law) -> float:
+    alone = replace(_debate(protocol), jurors=1, personas=False)
+    return _accuracy(protocol, population, law) - _accuracy(alone, population, law)
 
 
-def _personas_gain(protocol: JudgingProtocol, population: JudgingPopulation) -> float:
-    debate = _debate(protocol)
-    return _accuracy(debate, population) - _accuracy(replace(debate, personas=False), population)
+def _personas_gain(protocol: JudgingProtocol, population: JudgingPopulation, law: _Law) -> float:
+    return _accuracy(protocol, population, law) - _accuracy(replace(_debate(protocol), personas=False), population, law)
 
 
-def _tokens(protocol: JudgingProtocol, population: JudgingPopulation) -> float:
-    result = _exact(protocol, population)
+def _tokens(protocol: JudgingProtocol, population: JudgingPopulation, law: _Law) -> float:
+    result = _exact(protocol, population, law)
     return result.mean("prompt_tokens").mean + result.mean("completion_tokens").mean
+
+
+def _token_saving(protocol: JudgingProtocol, population: JudgingPopulation, law: _Law) -> float:
+    return 100 * (1 - _tokens(protocol, population, law) / _tokens(_fixed(protocol), population, law))
+
+
+def _retained(protocol: JudgingProtocol, population: JudgingPopulation, law: _Law) -> float:
+    return 100 * _accuracy(protocol, population, law) / _accuracy(_fixed(protocol), population, law)
+
+
+def _stopped_by_2(protocol: JudgingProtocol, population: JudgingPopulation, law: _Law) -> float:
+    return 100 * stopped_by(law(_debate(protocol), population), 2)
 
 
 def _fixed(protocol: JudgingProtocol) -> Debate:
     return replace(_debate(protocol), stop=FixedRounds())
 
 
-_FIGURES: dict[str, Callable[[JudgingProtocol, JudgingPopulation], float]] = {
+_FIGURES: dict[str, _Figure] = {
     "accuracy": _accuracy,
     "kappa": _mean("kappa"),
     "swap": _mean("swap_consistency", 100.0),
@@ -159,7 +184,7 @@ _FIGURES: dict[str, Callable[[JudgingProtocol, JudgingPopulation], float]] = {
     "completion_tokens": _mean("completion_tokens"),
     "jury_gain": _jury_gain,
     "personas_gain": _personas_gain,
-    "stopped_by_2": lambda protocol, population: 100 * stopped_by(_debate(protocol), population, 2),
-    "token_saving": lambda protocol, population: 100 * (1 - _tokens(protocol, population) / _tokens(_fixed(protocol), population)),
-    "retained": lambda protocol, population: 100 * _accuracy(protocol, population) / _accuracy(_fixed(protocol), population),
+    "stopped_by_2": _stopped_by_2,
+    "token_saving": _token_saving,
+    "retained": _retained,
 }
