@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from codeblocks import blocks_of_markdown, blocks_of_rst, commands_of
+from judgelog import write_judge_log
 
 from adjourn.experiments.logs import JudgeLog, ReasoningLog, read_log
+from adjourn.experiments.protocol_files import read_protocol_file
 from adjourn.model import load_prices
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,6 +73,9 @@ def workplace(tmp_path_factory):
         (folder / f"samples-{int(agent) + 1}.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in mine))
     (toml,) = [block.text for name, block in BLOCKS if name == "README.md" and block.language == "toml"]
     (folder / "my-prices.toml").write_text(toml)
+    (protocol,) = [block.text for _, block in BLOCKS if block.caption == "seven.toml"]
+    (folder / "seven.toml").write_text(protocol)
+    write_judge_log(folder / "judges.csv", {"ann": 0.5, "bob": 0.7}, items=QUESTIONS)
     return folder
 
 
@@ -103,9 +108,12 @@ def test_python_runs(workplace, page):
 
 
 @pytest.mark.parametrize("block", of_language("toml"))
-def test_toml_is_a_price_list(tmp_path, block):
-    path = tmp_path / "prices.toml"
+def test_toml_is_a_protocol_or_a_price_list(tmp_path, block):
+    path = tmp_path / "file.toml"
     path.write_text(block.text)
+    if "models" not in tomllib.loads(block.text):
+        assert read_protocol_file(str(path)).name == "file"
+        return
     assert list(load_prices(path).prices) == list(tomllib.loads(block.text)["models"])
 
 
