@@ -1,10 +1,8 @@
 r"""The designs that ``plan`` chooses between.
 
 A design is a protocol value with a name that says its parameters. The menu holds single answers, self-consistency, adaptive and
-early-stopping
-self-consistency, debates from fresh answers (with every useful stopping rule), debates gated on the samples' own disagreement, UAAD over
-its thresholds, and
-DOWN where the pilot holds stated confidence.
+early-stopping self-consistency, debates from fresh answers (with every useful stopping rule), debates gated on the samples' own
+disagreement, UAAD over its thresholds, and DOWN where the pilot holds stated confidence.
 
 Stopping rules act through integers, so only one rule of each equivalence cell is worth listing: unanimity now, unanimity twice, and
 UAAD's own pair.

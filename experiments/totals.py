@@ -1,10 +1,8 @@
 r"""Money for many questions: mean, quantiles, worst case, probability of passing a budget.
 
-The total of N independent questions has N times the mean, variance and third central moment of one. Its law is approximated by the
-Pearson type III law (a shifted
-gamma) with these three moments: exact as N grows, skewed as the truth is while N is small. The worst case is exact: N times the dearest
-path with every completion as
-long as the endpoint allows.
+The total of N independent questions has N times the mean, variance and third central moment of one. Its law is approximated by the Pearson
+type III law (a shifted gamma) with these three moments: exact as N grows, skewed as the truth is while N is small. The worst case is exact:
+N times the dearest path with every completion as long as the endpoint allows.
 
 Uncertain parameters make a mixture: one law per draw of the parameters, with equal weights.
 """

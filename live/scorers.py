@@ -1,8 +1,7 @@
 r"""Scorers of contradiction between two statements, each a probability: rules, an NLI model by path, or the capped model itself.
 
-* :func:`rules` costs nothing: statements about the same thing (their words overlap) contradict each other where they give different
-  numbers or
-  where exactly one is negated. It sees nothing else.
+* :func:`rules` costs nothing: statements about the same thing (their words overlap) contradict each other where they give different numbers
+  or where exactly one is negated. It sees nothing else.
 * :class:`OnnxNli` runs a model of natural-language inference from a folder with ``model.onnx`` and ``tokenizer.json``. Class ``index`` is
   "contradiction"; the score is the mean over both directions. A score is a score: calibrate it before you read it as a probability.
 * :class:`ModelJudge` asks the run's own model, under the run's own cap; each distinct pair is one call in the ledger (role ``scorer``).

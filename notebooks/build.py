@@ -1,8 +1,8 @@
 """Build the notebooks from the plain sources beside them: ``python notebooks/build.py [--check] [NAME ...]``.
 
 A source is a Python file in the percent format: ``# %%`` opens a cell of code, ``# %% [markdown]`` one of text, and ``# %matplotlib`` is a
-notebook's magic word. Each notebook is executed
-in a clean kernel and written with its outputs, so that it reads on the web; sources are what a reviewer reads and what is edited.
+notebook's magic word. Each notebook is executed in a clean kernel and written with its outputs, so that it reads on the web; sources are
+what a reviewer reads and what is edited.
 """
 
 from __future__ import annotations

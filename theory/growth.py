@@ -1,8 +1,7 @@
 r"""When separation grows with the number of advocates (claims K4, K5 and K9).
 
-Notation as in :mod:`.separation`: scores F of the better answer, G of the worse one, :math:`D_k` the expected difference of the two
-maxima. :math:`e_k` is the expected maximum of k draws of a shape with mean 0 (for the normal
-:math:`0, \pi^{-1/2}, \tfrac32 \pi^{-1/2}, \dots`).
+Notation as in :mod:`.separation`: scores F of the better answer, G of the worse one, :math:`D_k` the expected difference of the two maxima.
+:math:`e_k` is the expected maximum of k draws of a shape with mean 0 (for the normal :math:`0, \pi^{-1/2}, \tfrac32 \pi^{-1/2}, \dots`).
 """
 
 from __future__ import annotations
