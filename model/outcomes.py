@@ -285,12 +285,17 @@ class Money:
         return float(self.weight @ _lognormal_cdf(x - self.fixed, self.mean - self.fixed, self.variance))
 
     def quantile(self, level: float) -> float:
-        """Money that a question stays within with probability ``level``; never more than the worst."""
+        """Money that a question stays within with probability ``level``, to twelve digits; never more than the worst.
+
+        The digits after the twelfth are the root finder's: they differ between builds of NumPy and SciPy, where the same seed must
+        give the same result.
+        """
         if self.cdf(0.0) >= level:
             return 0.0
         if self.cdf(self.worst) <= level:
             return self.worst
-        return float(brentq(lambda x: self.cdf(x) - level, 0.0, self.worst, xtol=1e-12 * self.worst))
+        root = brentq(lambda x: self.cdf(x) - level, 0.0, self.worst, xtol=1e-12 * self.worst)
+        return min(float(f"{root:.11e}"), self.worst)
 
 
 def _lognormal_cdf(x: Floats, mean: Floats, variance: Floats) -> Floats:
