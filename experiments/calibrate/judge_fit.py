@@ -52,6 +52,8 @@ _E_NODES, _E_REACH = 81, 5.5
 _P_NODES, _P_REACH = 41, 4.5
 _STEP_IN_NOISES = 1.25
 """Widest step of the sums over e and the shift: the trapezoid rule on what noise of sd s smooths errs by exp(-2 (pi s / step)^2)."""
+_MOST_NODES = 301
+"""Of either sum: what a repeat correlation of .999 asks for; a gap law at the end of its range may ask for thousands."""
 _MOST_AT_ONCE = 2**22
 """Numbers of the integrand held at once."""
 _FLOOR = 1e-12
@@ -356,7 +358,7 @@ def _likelihood(
 
 def _normal_grid(reach: float, spread_in_noises: float, least: int) -> tuple[Floats, Floats]:
     """Even grid of a standard normal and its weights, as fine as noise asks that has ``1 / spread_in_noises`` of the spread."""
-    nodes = max(least, math.ceil(2 * reach * spread_in_noises / _STEP_IN_NOISES) + 1)
+    nodes = min(max(least, math.ceil(2 * reach * spread_in_noises / _STEP_IN_NOISES) + 1), _MOST_NODES)
     z = np.linspace(-reach, reach, nodes)
     density = np.exp(-(z**2) / 2)
     return z, density / density.sum()

@@ -64,8 +64,19 @@ def loadings(judges: Sequence[Judge], items: ItemLaw, products: Floats, size: Fl
         fitted = np.array([bias[j] * bias[k] * loading[j] * loading[k] for j, k in pairs])
         return np.asarray(weight * (fitted - covariance))
 
-    found = least_squares(misses, np.full(n, 0.5), bounds=(-np.ones(n), np.ones(n)))
+    start = _leading(n, pairs, covariance / np.array([max(bias[j] * bias[k], 1e-12) for j, k in pairs]))
+    found = least_squares(misses, start, bounds=(-np.ones(n), np.ones(n)))
     return np.asarray(found.x * (1.0 if found.x.sum() >= 0 else -1.0))
+
+
+def _leading(n: int, pairs: Sequence[tuple[int, int]], correlation: Floats) -> Floats:
+    """Start from the leading eigenvector of the biases' correlations: judges of opposite biases start apart."""
+    matrix = np.eye(n)
+    for (j, k), value in zip(pairs, np.clip(correlation, -1.0, 1.0), strict=True):
+        matrix[j, k] = matrix[k, j] = value
+    sizes, vectors = np.linalg.eigh(matrix)
+    found = np.clip(vectors[:, -1] * math.sqrt(float(sizes[-1])), -0.95, 0.95)
+    return np.where(np.abs(found) < 0.05, 0.05, found)
 
 
 def _hermite(judge: Judge, items: ItemLaw, sd: float) -> Floats:

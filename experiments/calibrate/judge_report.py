@@ -44,6 +44,8 @@ def paragraphs(fit: JudgeCalibration) -> tuple[str, ...]:
     if len(names) > 1:
         parts.append(_panel_words(fit))
     parts += [_gap_words(fit, name) for name in names]
+    if fit.jurors is not None:
+        parts.append(_jury_words(fit))
     parts.append(
         "The label is taken without noise of its own: bias that all judges share and noise of the label cannot be told apart from a log "
         "like this; both are held by the shared part of the biases."
@@ -135,6 +137,19 @@ def _gap_words(fit: JudgeCalibration, name: str) -> str:
     return f"{name}: law of the score gap, {100 * equal:.1f} % equal scores: {'; '.join(rows)}. Taken: {taken}."
 
 
+def _jury_words(fit: JudgeCalibration) -> str:
+    assert fit.jurors is not None
+    at, jury = fit.intervals, fit.population.jury
+    sensitivity, rho = with_interval(at["jury.sensitivity"], 2), with_interval(at["jury.rho"], 2)
+    return (
+        f"{fit.jurors.votes} votes of {fit.jurors.jurors} jurors are told apart from judgements: jurors read a debate and are no judges. "
+        f"They are right in {_percent(at['jury.accuracy'])} of their votes and two of them agree in {_percent(at['jury.agreement'])}; "
+        f"given the judge's bias, the jury has a sensitivity of {sensitivity} and its jurors a correlation of {rho}, taken with and "
+        f"without personas, since the log does not say which they had. The arguments' correlation ({jury.rho_arguments:.2f}) and the "
+        f"jurors' position shift ({jury.position:g}) are Adjourn's defaults."
+    )
+
+
 def _adverb(word: str) -> str:
     return {"good": "well", "fair": "fairly", "poor": "poorly"}[word]
 
@@ -160,6 +175,7 @@ def to_json(fit: JudgeCalibration) -> dict[str, Any]:
             "both_orders": estimate("correlation.averaged"),
             "pairs": _pairs(fit, names),
         },
+        "jury": None if fit.jurors is None else _jury_json(fit, estimate),
         "panels": [{"size": k, "accuracy": estimate(f"panel.{k}")} for k in sizes],
         "population": fit.population.to_dict(),
         "report": list(fit.report),
@@ -197,13 +213,27 @@ def _judge_json(fit: JudgeCalibration, name: str, estimate: Any) -> dict[str, An
     }
 
 
+def _jury_json(fit: JudgeCalibration, estimate: Any) -> dict[str, Any]:
+    assert fit.jurors is not None
+    figures = {key: estimate(f"jury.{key}") for key in ("accuracy", "agreement", "sensitivity", "rho")}
+    return {"jurors": fit.jurors.jurors, "votes": fit.jurors.votes, **figures}
+
+
 def _pairs(fit: JudgeCalibration, names: list[str]) -> list[dict[str, Any]]:
     """Correlation of being right, pair by pair."""
     weight = np.ones(fit.items)
     one, both = fit.facts.correlations(weight, False), fit.facts.correlations(weight, True)
     place = [fit.log.judges.index(name) for name in names]
     return [
-        {"judges": [names[a], names[b]], "one_order": float(one[place[a], place[b]]), "both_orders": float(both[place[a], place[b]])}
+        {
+            "judges": [names[a], names[b]],
+            "one_order": _known(one[place[a], place[b]]),
+            "both_orders": _known(both[place[a], place[b]]),
+        }
         for a in range(len(names))
         for b in range(a + 1, len(names))
     ]
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

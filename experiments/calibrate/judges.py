@@ -3,6 +3,7 @@
 1. What the log says by itself is counted (:mod:`.judge_facts`).
 2. Each judge's parameters are fitted given the labels (:mod:`.judge_fit`); scores under each gap law, of which the one of lowest AIC is
 taken. 3. What judges share is fitted to how their votes move together (:mod:`.judge_panel`).
+Jurors of debates are told apart from judges and give the jury's law (:mod:`.judge_jury`).
 4. Intervals are percentiles over a bootstrap of items: counts are recounted, parameters move by one step of Fisher scoring.
 5. The fit is asked to predict what was counted: swap consistency, accuracies, panels; the misses are shown.
 """
@@ -25,6 +26,7 @@ from ...model.judging.panel import PanelNodes, evaluate_panel
 from ..logs.columns import ABSTAINED, JudgeLog
 from .judge_facts import JudgeFacts, panels_of, weighted_mean
 from .judge_fit import BORROWED_REPEAT, GAP_FAMILIES, JudgeData, JudgeFit, fit_judge, label_law
+from .judge_jury import JuryVotes, split_jurors
 from .judge_panel import loadings, pair_products
 from .judge_scores import score_range
 
@@ -44,7 +46,9 @@ class JudgeCalibration:
     Attributes
     ----------
     log : JudgeLog
-        The log.
+        The log, without jurors' rows.
+    jurors : JuryVotes or None
+        Votes of the jurors; None where the log has none beside its judges.
     facts : JudgeFacts
         Its counts.
     fits : tuple of JudgeFit
@@ -66,6 +70,7 @@ class JudgeCalibration:
     """
 
     log: JudgeLog
+    jurors: JuryVotes | None
     facts: JudgeFacts
     fits: tuple[JudgeFit, ...]
     compared: tuple[Mapping[str, JudgeFit], ...]
@@ -91,7 +96,7 @@ class JudgeCalibration:
     def refit(self, item_index: Ints) -> JudgingPopulation:
         """Return the population of a resample of items (one step of Fisher scoring from the fit)."""
         weight = np.bincount(item_index, minlength=self.items).astype(float)
-        return _assemble(self.facts, self.fits, weight, self.population, self.order)
+        return _assemble(self.facts, self.fits, self.jurors, weight, self.population, self.order)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as plain values."""
@@ -124,8 +129,9 @@ def calibrate_judges(
     Raises
     ------
     InputError
-        If no row has a label, or none a verdict.
+        If no row has a label, none a decided one, or a judge has no verdict.
     """
+    log, jurors = split_jurors(log)
     facts = JudgeFacts.of(log)
     _refuse(log, facts)
     items = _items(facts, np.ones(len(log.items)))
@@ -134,10 +140,11 @@ def calibrate_judges(
     fits = tuple(_best(laws) for laws in compared)
     accuracy = weighted_mean(facts.one_order, np.ones(len(log.items)))
     order = tuple(int(j) for j in np.argsort(-np.nan_to_num(accuracy), kind="stable"))
-    base = _base_population(log, facts)
-    population = _assemble(facts, fits, np.ones(len(log.items)), base, order)
+    base = _base_population(log, facts, jurors)
+    population = _assemble(facts, fits, jurors, np.ones(len(log.items)), base, order)
     bare = JudgeCalibration(
         log=log,
+        jurors=jurors,
         facts=facts,
         fits=fits,
         compared=tuple(compared),
@@ -155,6 +162,11 @@ def calibrate_judges(
 def _refuse(log: JudgeLog, facts: JudgeFacts) -> None:
     if not np.any(np.isfinite(facts.label)):
         raise InputError(f"{log.path}: no row has a label; accuracy cannot be calibrated. Add what humans say (A, B or tie) as label.")
+    if not np.any(np.nan_to_num(facts.label)):
+        raise InputError(f"{log.path}: every label is a tie; accuracy is counted on items with a decided label (A or B), so add some.")
+    silent = [name for j, name in enumerate(log.judges) if not np.any(log.verdict[log.judge == j] != ABSTAINED)]
+    if silent and len(silent) < len(log.judges):
+        raise InputError(f"{log.path}: no row of {', '.join(silent)} has a verdict or both scores; leave such judges out of the log.")
     if not np.any(log.verdict != ABSTAINED):
         raise InputError(f"{log.path}: no row has a verdict or both scores; there is nothing to calibrate.")
 
@@ -207,12 +219,15 @@ def _families(data: JudgeData, items: ItemLaw, repeat: float) -> dict[str, Judge
     return {name: fit_judge(data, items, name, repeat) for name in names}
 
 
-def _base_population(log: JudgeLog, facts: JudgeFacts) -> JudgingPopulation:
+def _base_population(log: JudgeLog, facts: JudgeFacts, jurors: JuryVotes | None) -> JudgingPopulation:
     borrowed = {
-        "debate": "Adjourn's defaults: the log holds no debates",
-        "jury": "Adjourn's defaults: the log holds no jurors",
+        "debate": "Adjourn's defaults: the log does not say what arguments change",
         "discussion": "Adjourn's defaults: the log holds no discussions",
     }
+    if jurors is None or not math.isfinite(jurors.accuracy(np.ones(len(log.items)))):
+        borrowed["jury"] = "Adjourn's defaults: the log holds no jurors"
+    elif not jurors.has_pairs:
+        borrowed["jury"] = "Adjourn's default for their correlation: no two jurors voted on one item"
     prompt, completion = log.prompt_tokens, log.completion_tokens
     tokens = JudgingTokens()
     if np.isfinite(prompt).any() and np.isfinite(completion).any():
@@ -230,6 +245,7 @@ def _base_population(log: JudgeLog, facts: JudgeFacts) -> JudgingPopulation:
     return JudgingPopulation(
         name=_name(log.path),
         tokens=tokens,
+        calibrated=bool(np.any(facts.label == 1) and np.any(facts.label == -1)),
         source=f"calibrated on {log.path}: {len(log.items)} items, {len(log.judges)} judges, {len(log)} judgements",
         borrowed=borrowed,
     )
@@ -240,7 +256,12 @@ def _name(path: str) -> str:
 
 
 def _assemble(
-    facts: JudgeFacts, fits: tuple[JudgeFit, ...], weight: Floats, base: JudgingPopulation, order: tuple[int, ...]
+    facts: JudgeFacts,
+    fits: tuple[JudgeFit, ...],
+    jurors: JuryVotes | None,
+    weight: Floats,
+    base: JudgingPopulation,
+    order: tuple[int, ...],
 ) -> JudgingPopulation:
     """Put together the population of a reweighted log."""
     items = _items(facts, weight)
@@ -249,7 +270,10 @@ def _assemble(
     products, size = pair_products(facts.votes, weight)
     found = loadings(judges, items, products, size)
     placed = tuple(replace(judges[j], loading=float(found[j])) for j in order)
-    return replace(base, items=items, judges=placed)
+    if jurors is None:
+        return replace(base, items=items, judges=placed)
+    jury = jurors.law(base.jury, items, base.debate.bias_factor * placed[0].sigma_b, weight)
+    return replace(base, items=items, judges=placed, jury=jury)
 
 
 # --- predictions and intervals ---
@@ -349,7 +373,21 @@ def _figures(fit: JudgeCalibration, weight: Floats) -> dict[str, float]:
         for key in ("nu", "zero", "scale", "tie"):
             if hasattr(judge.gap, key) and not (key == "tie" and not isinstance(judge.gap, GaussianGap)):
                 figures[f"{key}.{name}"] = float(getattr(judge.gap, key))
-    return figures
+    return figures | _jury_figures(fit, weight)
+
+
+def _jury_figures(fit: JudgeCalibration, weight: Floats) -> dict[str, float]:
+    if fit.jurors is None:
+        return {}
+    best = fit.fits[fit.order[0]]
+    bias = fit.population.debate.bias_factor * best.judge(best.step(weight)).sigma_b
+    jury = fit.jurors.law(fit.population.jury, _items(fit.facts, weight), bias, weight)
+    return {
+        "jury.accuracy": fit.jurors.accuracy(weight),
+        "jury.agreement": fit.jurors.agreement(weight),
+        "jury.sensitivity": jury.sensitivity,
+        "jury.rho": jury.rho,
+    }
 
 
 def _intervals(fit: JudgeCalibration, advance: Callable[[int], None]) -> dict[str, Estimate]:
