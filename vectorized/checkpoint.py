@@ -1,6 +1,6 @@
 r"""A file from which a run goes on after Ctrl-C, a crash or ``kill -9``, to the same bits.
 
-It holds the counts of questions 0 .. done - 1 and a fingerprint of everything that they depend on: the plan (each number that the
+It holds the counts of questions 0 .. done - 1 and a fingerprint of everything that they depend on: the encoding (each number that the
 kernels read) and the seed. Threads, pieces, workers, precision and prices are not among it and may change. The file is written beside
 itself, synced and renamed over the old one, so at any moment either the old or the new one stands there whole; a checksum tells a
 damaged file, which is refused, never half-read.

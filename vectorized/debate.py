@@ -14,9 +14,9 @@ from ..model.draws import AGENT_STRIDE, Purpose
 from ..model.outcomes import REASONS
 from ..model.protocol import INITIAL, MOST_CHAINS
 from ..model.stopping import StopReason
+from .encoding import FIRST_SHARES, Encoding
 from .jit import helper
 from .philox import fill_question
-from .plan import FIRST_SHARES, Plan
 from .question import CANDIDATE_TIE, STRAY, first_above, kind_of, once, position_of, sampled, uniform
 from .tile import ANSWER, CLUSTER, COLUMNS, LANES, LAPSE, MOVE, OTHERS, OWN, PANEL, RENEWAL, RENEWED, RIGHT, SHARED, SIZE, TOTAL, M, P, Tile
 
@@ -42,10 +42,10 @@ _DECISION_TIE = Purpose.DECISION_TIE.value
 
 
 @helper
-def _first_answers(plan: Plan, tile: Tile, i: int, drawn: int, candidate: int, agents: int) -> None:
+def _first_answers(encoding: Encoding, tile: Tile, i: int, drawn: int, candidate: int, agents: int) -> None:
     """Answers that the agents hold before they respond to each other."""
     panel = tile.integers
-    if plan.initial == CHAINS:
+    if encoding.initial == CHAINS:
         lead = position_of(tile, i, candidate)
         turn = 0
         for agent in range(agents):
@@ -53,10 +53,10 @@ def _first_answers(plan: Plan, tile: Tile, i: int, drawn: int, candidate: int, a
             panel[PANEL + agent] = sampled(tile, i, slot)
             turn = turn + 1 if turn + 1 < drawn else 0
         return
-    first = 0 if plan.initial == RESTATED else plan.chains
+    first = 0 if encoding.initial == RESTATED else encoding.chains
     for agent in range(agents):
         panel[PANEL + agent] = sampled(tile, i, first + agent)
-    if plan.initial == RESTATED:
+    if encoding.initial == RESTATED:
         panel[PANEL] = candidate
 
 
@@ -103,23 +103,23 @@ def _tied_answer(tile: Tile, found: int, top: int, turn: int) -> int:
 
 
 @helper
-def _set_weights(plan: Plan, tile: Tile, tier: int, focused: int, found: int) -> None:
+def _set_weights(encoding: Encoding, tile: Tile, tier: int, focused: int, found: int) -> None:
     """Weight of every cluster for its members and for the others, and the total that its members face."""
     number = tile.numbers
     for c in range(found):
         size = tile.integers[SIZE + c]
         right = int(tile.integers[ANSWER + c] == 0)
-        number[OWN + c] = plan.weights[tier, focused, 1, size - 1, right]
-        number[OTHERS + c] = plan.weights[tier, focused, 0, size, right]
+        number[OWN + c] = encoding.weights[tier, focused, 1, size - 1, right]
+        number[OTHERS + c] = encoding.weights[tier, focused, 0, size, right]
     for mine in range(found):
         total = 0.0
         for c in range(found):
             total += number[OWN + c] if c == mine else number[OTHERS + c]
-        number[TOTAL + mine] = total + plan.fresh_weight
+        number[TOTAL + mine] = total + encoding.fresh_weight
 
 
 @helper
-def _chosen(plan: Plan, tile: Tile, mine: int, found: int, u: float) -> int:
+def _chosen(encoding: Encoding, tile: Tile, mine: int, found: int, u: float) -> int:
     """Cluster that a member of cluster ``mine`` chooses; -1 for a fresh answer."""
     number = tile.numbers
     if number[TOTAL + mine] == 0:
@@ -130,7 +130,7 @@ def _chosen(plan: Plan, tile: Tile, mine: int, found: int, u: float) -> int:
         upto += number[OWN + c] if c == mine else number[OTHERS + c]
         if threshold < upto:
             return c
-    return -1 if plan.fresh_weight > 0 else mine
+    return -1 if encoding.fresh_weight > 0 else mine
 
 
 @helper
@@ -139,41 +139,53 @@ def _word(tile: Tile, offset: int, column: int, agent: int) -> np.uint32:
 
 
 @helper
-def _read(plan: Plan, tile: Tile, offset: int, purpose: int, question: int, round_: int, tier: int, k0: np.uint32, k1: np.uint32) -> None:
+def _read(
+    encoding: Encoding, tile: Tile, offset: int, purpose: int, question: int, round_: int, tier: int, k0: np.uint32, k1: np.uint32
+) -> None:
     """Make the numbers of all agents in a round, and of as many later rounds as there are lanes for."""
-    blocks = (plan.agents[tier] + 3) >> 2
+    blocks = (encoding.agents[tier] + 3) >> 2
     fill_question(tile.lanes, offset, question, purpose, tile.blocks[tier], (round_ - 1) * blocks, max(LANES, blocks), k0, k1)
 
 
 @helper
 def _respond(
-    plan: Plan, tile: Tile, i: int, question: int, round_: int, tier: int, focused: int, found: int, held: int, k0: np.uint32, k1: np.uint32
+    encoding: Encoding,
+    tile: Tile,
+    i: int,
+    question: int,
+    round_: int,
+    tier: int,
+    focused: int,
+    found: int,
+    held: int,
+    k0: np.uint32,
+    k1: np.uint32,
 ) -> None:
     """All agents respond at once to the panel, which becomes the next one; ``held`` counts the earlier responses."""
-    agents = plan.agents[tier]
+    agents = encoding.agents[tier]
     panel = tile.integers
     blocks = (agents + 3) >> 2
     turn = held % max(LANES // blocks, 1)
     column = turn * blocks
     if turn == 0:
-        _read(plan, tile, MOVE, _MOVE, question, round_, tier, k0, k1)
-        if plan.iota > 0:
-            _read(plan, tile, RENEWAL, _RENEWAL, question, round_, tier, k0, k1)
-        if plan.iota > 0 or plan.fresh_weight > 0:
-            _read(plan, tile, RENEWED, _RENEWED_ANSWER, question, round_, tier, k0, k1)
-        if plan.phi > 0:
-            _read(plan, tile, LAPSE, _LAPSE, question, round_, tier, k0, k1)
-    _set_weights(plan, tile, tier, focused, found)
+        _read(encoding, tile, MOVE, _MOVE, question, round_, tier, k0, k1)
+        if encoding.iota > 0:
+            _read(encoding, tile, RENEWAL, _RENEWAL, question, round_, tier, k0, k1)
+        if encoding.iota > 0 or encoding.fresh_weight > 0:
+            _read(encoding, tile, RENEWED, _RENEWED_ANSWER, question, round_, tier, k0, k1)
+        if encoding.phi > 0:
+            _read(encoding, tile, LAPSE, _LAPSE, question, round_, tier, k0, k1)
+    _set_weights(encoding, tile, tier, focused, found)
     for agent in range(agents):
         mine = panel[CLUSTER + agent]
         chosen = mine
-        if plan.iota > 0 and uniform(_word(tile, RENEWAL, column, agent)) < plan.iota:
+        if encoding.iota > 0 and uniform(_word(tile, RENEWAL, column, agent)) < encoding.iota:
             chosen = -1
-        elif plan.phi > 0 and panel[ANSWER + mine] == 0 and uniform(_word(tile, LAPSE, column, agent)) < plan.phi:
+        elif encoding.phi > 0 and panel[ANSWER + mine] == 0 and uniform(_word(tile, LAPSE, column, agent)) < encoding.phi:
             panel[PANEL + agent] = 1
             continue
         elif agents > 1:
-            chosen = _chosen(plan, tile, mine, found, uniform(_word(tile, MOVE, column, agent)))
+            chosen = _chosen(encoding, tile, mine, found, uniform(_word(tile, MOVE, column, agent)))
         if chosen >= 0:
             panel[PANEL + agent] = panel[ANSWER + chosen]
         else:
@@ -182,24 +194,24 @@ def _respond(
 
 
 @helper
-def _fires(plan: Plan, tier: int, before: int, of: int, now: int) -> bool:
+def _fires(encoding: Encoding, tier: int, before: int, of: int, now: int) -> bool:
     """Whether dominant counts ``before`` (of ``of``) and ``now`` (of N) are stable consensus."""
-    agents = plan.agents[tier]
-    return agents > 1 and now >= plan.need[tier] and abs(now * of - before * agents) <= plan.change[tier, of]
+    agents = encoding.agents[tier]
+    return agents > 1 and now >= encoding.need[tier] and abs(now * of - before * agents) <= encoding.change[tier, of]
 
 
 @helper
 def hold_debate(
-    plan: Plan, tile: Tile, i: int, question: int, tier: int, focused: int, drawn: int, candidate: int, k0: np.uint32, k1: np.uint32
+    encoding: Encoding, tile: Tile, i: int, question: int, tier: int, focused: int, drawn: int, candidate: int, k0: np.uint32, k1: np.uint32
 ) -> tuple[int, int, int, int]:
     """Run one question's debate; returns candidate, answer, rounds held and the reason's code."""
-    agents = plan.agents[tier]
+    agents = encoding.agents[tier]
     panel = tile.integers
     right, shared = panel[RIGHT + i], panel[SHARED + i]
-    if plan.inert and (agents == 1 or right == drawn or shared == drawn):
-        return candidate, candidate, plan.settled_rounds[tier], plan.settled_reason[tier]
-    events = plan.iota > 0 or plan.fresh_weight > 0 or plan.phi > 0
-    _first_answers(plan, tile, i, drawn, candidate, agents)
+    if encoding.inert and (agents == 1 or right == drawn or shared == drawn):
+        return candidate, candidate, encoding.settled_rounds[tier], encoding.settled_reason[tier]
+    events = encoding.iota > 0 or encoding.fresh_weight > 0 or encoding.phi > 0
+    _first_answers(encoding, tile, i, drawn, candidate, agents)
     found = _find_clusters(tile, agents)
     top, tied, first = _lead(tile, found)
     if drawn == 0:
@@ -208,45 +220,45 @@ def hold_debate(
     leader = panel[ANSWER + first] if tied == 1 else -1
     before, of, held = top, agents, 1
     comparable = True
-    if plan.initial == CHAINS:
+    if encoding.initial == CHAINS:
         held = 0
-        comparable = plan.first_share != NO_SHARE
-        if plan.first_share == OF_CHAINS:
+        comparable = encoding.first_share != NO_SHARE
+        if encoding.first_share == OF_CHAINS:
             before, of = max(right, shared, 1), drawn
             leader = candidate if (right != shared if before > 1 else drawn == 1) else -1
     stable, responses = False, 0
-    while not stable and held < plan.limit[tier]:
+    while not stable and held < encoding.limit[tier]:
         held += 1
         if found > 1 or events:
-            _respond(plan, tile, i, question, held, tier, focused, found, responses, k0, k1)
+            _respond(encoding, tile, i, question, held, tier, focused, found, responses, k0, k1)
             responses += 1
             found = _find_clusters(tile, agents)
             top, tied, first = _lead(tile, found)
         now = panel[ANSWER + first] if tied == 1 else -1
-        if plan.consensus and comparable and _fires(plan, tier, before, of, top):
-            stable = not plan.same_leader or (now >= 0 and now == leader)
+        if encoding.consensus and comparable and _fires(encoding, tier, before, of, top):
+            stable = not encoding.same_leader or (now >= 0 and now == leader)
         before, of, leader, comparable = top, agents, now, True
-    reason = CONSENSUS if stable else (TOKEN_BUDGET if plan.by_budget[tier] else ROUND_LIMIT)
-    answer = _decide(plan, tile, i, question, tier, held, stable, candidate, found, k0, k1)
+    reason = CONSENSUS if stable else (TOKEN_BUDGET if encoding.by_budget[tier] else ROUND_LIMIT)
+    answer = _decide(encoding, tile, i, question, tier, held, stable, candidate, found, k0, k1)
     return candidate, answer, held, reason
 
 
 @helper
-def _weigh(plan: Plan, tile: Tile, question: int, tier: int, held: int, found: int, k0: np.uint32, k1: np.uint32) -> None:
+def _weigh(encoding: Encoding, tile: Tile, question: int, tier: int, held: int, found: int, k0: np.uint32, k1: np.uint32) -> None:
     """Replace the sizes of the clusters by the sums of their members' stated confidence."""
     panel = tile.integers
-    _read(plan, tile, MOVE, _CONFIDENCE, question, held, tier, k0, k1)
+    _read(encoding, tile, MOVE, _CONFIDENCE, question, held, tier, k0, k1)
     for c in range(found):
         panel[SIZE + c] = 0
-    for agent in range(plan.agents[tier]):
+    for agent in range(encoding.agents[tier]):
         c = panel[CLUSTER + agent]
-        law = plan.confidence_upto[int(panel[ANSWER + c] == 0)]
+        law = encoding.confidence_upto[int(panel[ANSWER + c] == 0)]
         panel[SIZE + c] += 1 + first_above(law, uniform(_word(tile, MOVE, 0, agent)))
 
 
 @helper
 def _decide(
-    plan: Plan,
+    encoding: Encoding,
     tile: Tile,
     i: int,
     question: int,
@@ -261,8 +273,8 @@ def _decide(
     """Answer of the panel: plurality or weighted vote; a tie goes to the candidate if it is tied, else to a fair draw."""
     if found == 1:
         return tile.integers[ANSWER]
-    if plan.vote == WEIGHTED or (plan.vote == AFTER_STABILITY and stable):
-        _weigh(plan, tile, question, tier, held, found, k0, k1)
+    if encoding.vote == WEIGHTED or (encoding.vote == AFTER_STABILITY and stable):
+        _weigh(encoding, tile, question, tier, held, found, k0, k1)
     top, tied, first = _lead(tile, found)
     if tied == 1:
         return tile.integers[ANSWER + first]

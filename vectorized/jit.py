@@ -7,7 +7,7 @@ Options, and why:
 * ``error_model="numpy"``: no test for division by zero in the loops.
 * ``fastmath`` and contraction stay off: the kernels must do the reference engine's arithmetic bit by bit.
 * ``_nrt=False``: kernels allocate nothing, so arrays need no reference counts (with them the same kernel is forty times slower).
-* ``forceinline`` for helpers: a plan is a tuple of some fifty numbers and arrays; inlined, it costs nothing to hand on.
+* ``forceinline`` for helpers: an encoding is a tuple of some fifty numbers and arrays; inlined, it costs nothing to hand on.
 
 Kernels are kept in a user's cache folder, under a key made of their sources, the versions of numba and Python and the processor:
 another version never reads them, and a changed helper never leaves a stale kernel behind. ``ADJOURN_CACHE_DIR`` overrides the place.

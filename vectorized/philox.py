@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .encoding import Integers
 from .jit import called, helper
-from .plan import Integers
 from .tile import COLUMNS, TILE, Words
 
 __all__ = ["fill_question", "fill_tile", "philox4x32"]

@@ -19,10 +19,10 @@ from numba.extending import intrinsic
 
 from ..model import draws
 from ..model.draws import Purpose
-from . import plan as codes
+from . import encoding as codes
+from .encoding import Encoding, Floats
 from .jit import helper
 from .philox import fill_question
-from .plan import Floats, Plan
 from .tile import ANSWERS, COLUMNS, LANES, MOVE, ONCE, RIGHT, SHARED, TILE, M, P, Tile, W
 
 __all__ = ["classify", "draw_difficulty", "lookup", "plurality", "sample_until_stop", "uniform"]
@@ -90,15 +90,15 @@ def first_above(upto: Floats, u: float) -> int:
 
 
 @helper
-def _beta_difficulty(plan: Plan, u: float) -> float:
-    if u < plan.mass_zero:
+def _beta_difficulty(encoding: Encoding, u: float) -> float:
+    if u < encoding.mass_zero:
         return 0.0
-    if u >= 1.0 - plan.mass_one:
+    if u >= 1.0 - encoding.mass_one:
         return 1.0
-    if plan.mass_zero > 0.0 or plan.mass_one > 0.0:
-        u = (u - plan.mass_zero) / (1.0 - plan.mass_zero - plan.mass_one)
+    if encoding.mass_zero > 0.0 or encoding.mass_one > 0.0:
+        u = (u - encoding.mass_zero) / (1.0 - encoding.mass_zero - encoding.mass_one)
         u = min(max(u, _SMALLEST), 1.0 - _SMALLEST)
-    return lookup(plan.p_table, u)
+    return lookup(encoding.p_table, u)
 
 
 @helper
@@ -108,23 +108,23 @@ def once(tile: Tile, purpose: int, i: int) -> float:
 
 
 @helper
-def draw_difficulty(plan: Plan, tile: Tile) -> None:
+def draw_difficulty(encoding: Encoding, tile: Tile) -> None:
     """Draw p, w and m of each question of a tile."""
     law = tile.numbers
     for i in range(TILE):
         u = once(tile, DIFFICULTY, i)
         point = 0
-        if plan.difficulty == codes.BETA:
-            law[P + i] = _beta_difficulty(plan, u)
+        if encoding.difficulty == codes.BETA:
+            law[P + i] = _beta_difficulty(encoding, u)
         else:
-            point = first_above(plan.point_upto, u)
-            law[P + i] = plan.point_p[point]
-        if plan.share == codes.FIXED:
-            law[W + i] = plan.w_fixed
-        elif plan.share == codes.BETA:
-            law[W + i] = lookup(plan.w_table, once(tile, MISCONCEPTION, i))
+            point = first_above(encoding.point_upto, u)
+            law[P + i] = encoding.point_p[point]
+        if encoding.share == codes.FIXED:
+            law[W + i] = encoding.w_fixed
+        elif encoding.share == codes.BETA:
+            law[W + i] = lookup(encoding.w_table, once(tile, MISCONCEPTION, i))
         else:
-            law[W + i] = plan.point_w[point]
+            law[W + i] = encoding.point_w[point]
         law[M + i] = law[P + i] + (1.0 - law[P + i]) * law[W + i]
 
 
@@ -158,28 +158,28 @@ def count_kinds(tile: Tile, chains: int) -> None:
 
 
 @helper
-def _ends(plan: Plan, tile: Tile, i: int, drawn: int, right: int, shared: int) -> bool:
+def _ends(encoding: Encoding, tile: Tile, i: int, drawn: int, right: int, shared: int) -> bool:
     """Whether the sampling stop ends it after ``drawn`` chains."""
-    if plan.sampling == codes.ADAPTIVE:
+    if encoding.sampling == codes.ADAPTIVE:
         strays = drawn - right - shared
         high, low = max(right, shared), min(right, shared)
         if high == 0:
-            return plan.sure_at[min(strays - 1, 1)] <= 1
-        return high >= plan.sure_at[max(low, min(strays, 1))]
-    if drawn % plan.window != 0:
+            return encoding.sure_at[min(strays - 1, 1)] <= 1
+        return high >= encoding.sure_at[max(low, min(strays, 1))]
+    if drawn % encoding.window != 0:
         return False
     kind = tile.kinds[(drawn - 1) * TILE + i]
-    for slot in range(drawn - plan.window, drawn - 1):
+    for slot in range(drawn - encoding.window, drawn - 1):
         if tile.kinds[slot * TILE + i] != kind:
             return False
-    return kind < STRAY or plan.window == 1
+    return kind < STRAY or encoding.window == 1
 
 
 @helper
-def sample_until_stop(plan: Plan, tile: Tile, i: int, question: int, k0: np.uint32, k1: np.uint32) -> int:
+def sample_until_stop(encoding: Encoding, tile: Tile, i: int, question: int, k0: np.uint32, k1: np.uint32) -> int:
     """Draw chains of one question until the sampling stop ends it; returns their number."""
     right, shared, drawn = 0, 0, 0
-    while drawn < plan.chains:
+    while drawn < encoding.chains:
         if drawn % (4 * LANES) == 0:
             fill_question(tile.lanes, MOVE, question, ANSWER, tile.blocks[-1], drawn >> 2, LANES, k0, k1)
         word = tile.lanes[MOVE + (drawn & 3) * COLUMNS + (drawn >> 2) % LANES]
@@ -188,7 +188,7 @@ def sample_until_stop(plan: Plan, tile: Tile, i: int, question: int, k0: np.uint
         right += kind == 0
         shared += kind == 1
         drawn += 1
-        if drawn < plan.chains and _ends(plan, tile, i, drawn, right, shared):
+        if drawn < encoding.chains and _ends(encoding, tile, i, drawn, right, shared):
             break
     tile.integers[RIGHT + i] = right
     tile.integers[SHARED + i] = shared

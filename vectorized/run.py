@@ -1,6 +1,6 @@
 r"""Ranges of questions: the pure function that every driver, thread, process and machine calls.
 
-A :class:`Job` is a plan with a seed. Its :meth:`Job.count` turns questions lo .. hi - 1 into integer counts on the outcome lattice. It
+A :class:`Job` is an encoding with a seed. Its :meth:`Job.count` turns questions lo .. hi - 1 into integer counts on the outcome lattice. It
 depends on nothing else, so
 
 .. math:: counts(0, n) = \sum_k counts(lo_k, hi_k)
@@ -22,7 +22,7 @@ from ..model.draws import split_seed
 from ..model.outcomes import OutcomeSpace
 from ..model.population import DEFAULT_POPULATION, Population, load_population
 from ..model.protocol import Protocol as Policy
-from .plan import Plan, make_plan
+from .encoding import Encoding, encode
 from .tile import Tile, Words, make_tile
 
 __all__ = ["Counts", "Job", "Joint", "Paths", "Task", "Traced", "warm_up"]
@@ -89,8 +89,8 @@ class Paths(NamedTuple):
     candidate, answer : ndarray of int
         Labels of the candidate and of the final answer, as the reference engine numbers them.
     right, shared : ndarray of int
-        How many of the independent answers that every question reads (``plan.samples``) are right, and on the misconception; meaningless
-        where a sampling stop decides how many are read.
+        How many of the independent answers that every question reads (``encoding.samples``) are right, and on the misconception;
+        meaningless where a sampling stop decides how many are read.
     """
 
     outcome: Counts
@@ -111,7 +111,7 @@ class Job:
 
     Parameters
     ----------
-    plan : Plan
+    encoding : Encoding
         What the kernels read.
     seed : int
         64-bit key.
@@ -119,7 +119,7 @@ class Job:
         Number of points of the outcome lattice.
     """
 
-    plan: Plan
+    encoding: Encoding
     seed: int
     size: int
 
@@ -133,20 +133,20 @@ class Job:
             If the seed is no 64-bit integer.
         """
         split_seed(seed)
-        return cls(make_plan(protocol, population), int(seed), OutcomeSpace(protocol).size)
+        return cls(encode(protocol, population), int(seed), OutcomeSpace(protocol).size)
 
-    def __reduce__(self) -> tuple[type[Job], tuple[Plan, int, int]]:
-        return Job, (self.plan, self.seed, self.size)
+    def __reduce__(self) -> tuple[type[Job], tuple[Encoding, int, int]]:
+        return Job, (self.encoding, self.seed, self.size)
 
     @cached_property
-    def _arguments(self) -> tuple[Plan, np.uint32, np.uint32]:
-        """Plan and key as the kernels take them; arrays that travelled between processes may be read-only, and are copied."""
+    def _arguments(self) -> tuple[Encoding, np.uint32, np.uint32]:
+        """Encoding and key as the kernels take them; arrays that travelled between processes may be read-only, and are copied."""
         low, high = split_seed(self.seed)
-        return Plan(*(writable(value) for value in self.plan)), np.uint32(low), np.uint32(high)
+        return Encoding(*(writable(value) for value in self.encoding)), np.uint32(low), np.uint32(high)
 
     def room(self) -> Tile:
         """Allocate working memory for one thread."""
-        return make_tile(self.plan)
+        return make_tile(self.encoding)
 
     def count(self, lo: int, hi: int, room: Tile | None = None) -> Counts:
         """Count the outcomes of questions lo .. hi - 1; shape (size,).
@@ -182,16 +182,16 @@ class Job:
         from .jit import ready  # these import numba, which takes a second
         from .kernel import play_range
 
-        plan, k0, k1 = self._arguments
+        encoding, k0, k1 = self._arguments
         tile = room or self.room()
         words = _NO_LATENT if latent is None else np.ascontiguousarray(latent, dtype=np.uint32)
-        ready(play_range, plan, tile, k0, k1, 0, 0, counts, _NO_PATHS, _NO_LATENT)
-        play_range(plan, tile, k0, k1, lo, hi - lo, counts, paths, words)
+        ready(play_range, encoding, tile, k0, k1, 0, 0, counts, _NO_PATHS, _NO_LATENT)
+        play_range(encoding, tile, k0, k1, lo, hi - lo, counts, paths, words)
 
     def fingerprint(self) -> str:
-        """Hash of the plan and the seed."""
+        """Hash of the encoding and the seed."""
         digest = hashlib.sha256()
-        for name, value in zip(self.plan._fields, self.plan, strict=True):
+        for name, value in zip(self.encoding._fields, self.encoding, strict=True):
             array = np.ascontiguousarray(value)
             digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
             digest.update(array.tobytes())

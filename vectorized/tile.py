@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..model.draws import AGENT_STRIDE
 from ..model.scheduling import MOST_AGENTS
-from .plan import Plan
+from .encoding import Encoding
 
 __all__ = ["TILE", "Tile", "make_tile"]
 
@@ -52,21 +52,21 @@ class Tile(NamedTuple):
     blocks: npt.NDArray[np.int64]  # (T + 1, ...): block numbers of each tier's rounds, one after the other; last row 0, 1, 2, ...
 
 
-def make_tile(plan: Plan) -> Tile:
-    """Allocate a tile for a plan."""
-    tiers = len(plan.agents)
-    per_round = (plan.agents + 3) // 4
-    length = max(int((per_round * plan.limit).max()), plan.samples // 4 + 1) + COLUMNS
+def make_tile(encoding: Encoding) -> Tile:
+    """Allocate a tile for an encoding."""
+    tiers = len(encoding.agents)
+    per_round = (encoding.agents + 3) // 4
+    length = max(int((per_round * encoding.limit).max()), encoding.samples // 4 + 1) + COLUMNS
     blocks = np.zeros((tiers + 1, length), dtype=np.int64)
     blocks[tiers] = np.arange(length)
     for t in range(tiers):
-        numbers = np.arange(int(per_round[t] * plan.limit[t]))
+        numbers = np.arange(int(per_round[t] * encoding.limit[t]))
         blocks[t, : len(numbers)] = (1 + numbers // max(int(per_round[t]), 1)) * (AGENT_STRIDE // 4) + numbers % max(int(per_round[t]), 1)
     return Tile(
-        words=np.zeros(SIGNALS + 4 * TILE * ((2 * plan.steps + 3) // 4), dtype=np.uint32),
+        words=np.zeros(SIGNALS + 4 * TILE * ((2 * encoding.steps + 3) // 4), dtype=np.uint32),
         lanes=np.zeros(LAPSE + 4 * COLUMNS, dtype=np.uint32),
         numbers=np.zeros(P_RIGHT + tiers, dtype=np.float64),
         integers=np.zeros(SIZE + MOST_AGENTS, dtype=np.int64),
-        kinds=np.zeros(max(plan.samples, 1) * TILE, dtype=np.uint8),
+        kinds=np.zeros(max(encoding.samples, 1) * TILE, dtype=np.uint8),
         blocks=blocks,
     )

@@ -303,7 +303,7 @@ def _task(protocol: Protocol, population: Population, samples: int, seed: int, m
     sobol = method in ("sobol", "both")
     replicates = REPLICATES if sobol else 1
     points = 2 ** int(math.log2(samples // replicates)) if sobol else samples
-    answers = job.plan.samples
+    answers = job.encoding.samples
     stratum, probability = np.zeros((2, answers + 1, answers + 1), dtype=np.int64), np.ones(1)
     uses_candidate = _candidate_right(protocol, 0, 0, answers) is not None
     if method in ("strata", "both"):

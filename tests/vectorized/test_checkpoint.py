@@ -144,10 +144,10 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path, pla
 
 def test_the_fingerprint_holds_every_number_that_counts_depend_on():
     job = Job.of(UAAD, GSM8K, 3)
-    plan = job.plan
+    encoding = job.encoding
     assert Job.of(UAAD, GSM8K, 3).fingerprint() == job.fingerprint()
-    for name, value in zip(plan._fields, plan, strict=True):
-        other = Job(plan._replace(**{name: value + 1}), 3, job.size)
+    for name, value in zip(encoding._fields, encoding, strict=True):
+        other = Job(encoding._replace(**{name: value + 1}), 3, job.size)
         assert other.fingerprint() != job.fingerprint(), name
 
 

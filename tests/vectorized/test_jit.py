@@ -92,7 +92,7 @@ def test_the_users_cache_folder_is_the_default(run, tmp_path):
 
 def test_every_source_of_a_kernel_is_in_its_key():
     names = {f"{source.parent.name}/{source.name}" for source in jit.sources_of(KERNEL_FILE)}
-    room = {f"vectorized/{name}.py" for name in ("debate", "gate", "jit", "kernel", "philox", "plan", "question", "tile")}
+    room = {f"vectorized/{name}.py" for name in ("debate", "gate", "jit", "kernel", "philox", "encoding", "question", "tile")}
     constants = {f"model/{name}.py" for name in ("deciding", "draws", "outcomes", "protocol", "scheduling", "stopping")}
     assert room | constants <= names
     assert "vectorized/driver.py" not in names

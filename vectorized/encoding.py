@@ -1,8 +1,8 @@
 r"""A protocol and a population as plain numbers and arrays: what the kernels read.
 
-The kernels know no protocol by name. A :class:`Plan` lists the data of any (protocol, population) pair; its fields always have the same
-types, so one compiled kernel serves them all. Everything that can be decided before the first question is decided here, with the model's
-own functions: the weights of the response rule, the integer thresholds of the stops, the quantile tables.
+The kernels know no protocol by name. An :class:`Encoding` lists the data of any (protocol, population) pair; its fields always have the
+same types, so one compiled kernel serves them all. Everything that can be decided before the first question is decided here, with the
+model's own functions: the weights of the response rule, the integer thresholds of the stops, the quantile tables.
 
 Signals are screened before they are evaluated. A word of 32 bits falls into one of :math:`2^9` cells by its leading bits; ``screen``
 bounds the weighted signal over the cell from below and above, in units of :math:`2^{-24}` rounded outwards. Since floating-point addition
@@ -32,7 +32,7 @@ from ..model.signals import Signals, variant_entropy
 from ..model.stopping import AdaptiveConsistency, StableConsensus, StopReason, Window
 from ..model.thresholds import as_fraction, largest_change, smallest_count
 
-__all__ = ["Plan", "make_plan"]
+__all__ = ["Encoding", "encode"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ SCREEN_BITS = 9
 SCREEN_UNIT = 2.0**-24
 
 
-class Plan(NamedTuple):
+class Encoding(NamedTuple):
     """Data of a protocol on a population; see :mod:`adjourn.model` for what each means. Codes are those of this module.
 
     T tiers, N the largest panel, M chains; ``[own, peers, right]`` as in :meth:`ResponseRule.weights`.
@@ -335,7 +335,7 @@ def _round_stop(protocol: Protocol) -> dict[str, Any]:
     }
 
 
-def make_plan(protocol: Protocol, population: Population) -> Plan:
+def encode(protocol: Protocol, population: Population) -> Encoding:
     """Lay out a protocol and a population for the kernels.
 
     Parameters
@@ -345,7 +345,7 @@ def make_plan(protocol: Protocol, population: Population) -> Plan:
 
     Returns
     -------
-    Plan
+    Encoding
 
     Raises
     ------
@@ -353,7 +353,7 @@ def make_plan(protocol: Protocol, population: Population) -> Plan:
         If the protocol has an oracle gate that is not defined on this population.
     """
     law = population.confidence
-    return Plan(
+    return Encoding(
         **_question(population),
         **_chains(protocol),
         **_gate(protocol, population),

@@ -1,4 +1,4 @@
-"""What a plan decides before the first question: quantile look-ups, screens, sampling thresholds, panels that stay unanimous."""
+"""What an encoding decides before the first question: quantile look-ups, screens, sampling thresholds, panels that stay unanimous."""
 
 from dataclasses import replace
 
@@ -23,9 +23,9 @@ from adjourn.model.difficulty import BetaDifficulty, FixedShare
 from adjourn.model.draws import beta_table
 from adjourn.model.outcomes import REASONS
 from adjourn.model.reference import SampledSource
-from adjourn.vectorized import plan as plans
+from adjourn.vectorized import encoding as codes
+from adjourn.vectorized.encoding import encode
 from adjourn.vectorized.jit import entry
-from adjourn.vectorized.plan import make_plan
 from adjourn.vectorized.question import lookup
 
 UNIFORMS = st.one_of(
@@ -60,15 +60,15 @@ def test_screen_bounds_the_weighted_signals(law, weight_h, weight_d, word_h, wor
     """Both ends of a step's screen enclose its score as the reference engine computes it; without a fault the top does too."""
     population = Population(name="x", difficulty=BetaDifficulty(1, 1), misconception=FixedShare(0.5), signals=law)
     protocol = Protocol(name="x", chains=1, gate=UncertaintyGate((0.5,), weight_h, 0.0, weight_d), tiers=load_protocol("uaad").tiers[:2])
-    plan = make_plan(protocol, population)
+    encoding = encode(protocol, population)
     score = weight_h * entropy(law, word_h, faulty) + weight_d * beta_table(*law.shapes_d(faulty))(uniform(word_d))
-    shift, cells = 32 - plans.SCREEN_BITS, 2**plans.SCREEN_BITS
+    shift, cells = 32 - codes.SCREEN_BITS, 2**codes.SCREEN_BITS
     first = 2 * cells * faulty
-    both = int(plan.screen[first + (word_h >> shift)] + plan.screen[first + cells + (word_d >> shift)])
-    assert (both >> 32) * plans.SCREEN_UNIT <= score <= (both & 0xFFFFFFFF) * plans.SCREEN_UNIT
+    both = int(encoding.screen[first + (word_h >> shift)] + encoding.screen[first + cells + (word_d >> shift)])
+    assert (both >> 32) * codes.SCREEN_UNIT <= score <= (both & 0xFFFFFFFF) * codes.SCREEN_UNIT
     if not faulty:
-        top = int(plan.screen_top[word_h >> shift] + plan.screen_top[cells + (word_d >> shift)])
-        assert score <= top * plans.SCREEN_UNIT
+        top = int(encoding.screen_top[word_h >> shift] + encoding.screen_top[cells + (word_d >> shift)])
+        assert score <= top * codes.SCREEN_UNIT
         assert top >= both & 0xFFFFFFFF
 
 
@@ -88,10 +88,10 @@ def entropy(law, word, faulty):
 @given(st.integers(50, 100), st.integers(2, 40))
 def test_sampling_thresholds_are_the_rule(percent, most):
     stop = AdaptiveConsistency(percent / 100)
-    plan = make_plan(Protocol(name="x", chains=most, sampling_stop=stop), load_population("gsm8k-gpt35"))
+    encoding = encode(Protocol(name="x", chains=most, sampling_stop=stop), load_population("gsm8k-gpt35"))
     for second in range(most + 1):
         for first in range(second, most + 1 - second):
-            assert (first >= plan.sure_at[second]) == stop.sure(first, second)
+            assert (first >= encoding.sure_at[second]) == stop.sure(first, second)
 
 
 @pytest.mark.parametrize(
@@ -105,17 +105,17 @@ def test_sampling_thresholds_are_the_rule(percent, most):
 )
 def test_unanimous_panels_of_uaad_settle_where_they_must(stop, rounds, reasons):
     """One agent has no consensus; several stop by it at the first round that has a share to compare with."""
-    plan = make_plan(replace(load_protocol("uaad"), round_stop=stop), load_population("gsm8k-gpt35"))
-    assert tuple(plan.settled_rounds) == rounds
-    assert tuple(str(REASONS[reason]) for reason in plan.settled_reason) == reasons
+    encoding = encode(replace(load_protocol("uaad"), round_stop=stop), load_population("gsm8k-gpt35"))
+    assert tuple(encoding.settled_rounds) == rounds
+    assert tuple(str(REASONS[reason]) for reason in encoding.settled_reason) == reasons
 
 
 @settings(max_examples=40)
 @given(protocols(), populations())
 def test_every_plan_has_the_same_types(protocol, population):
     """One compiled kernel serves all: no field may change its type, its number of dimensions or its layout."""
-    expected = make_plan(load_protocol("uaad"), load_population("gsm8k-gpt35"))
-    for name, value, model in zip(expected._fields, make_plan(protocol, population), expected, strict=True):
+    expected = encode(load_protocol("uaad"), load_population("gsm8k-gpt35"))
+    for name, value, model in zip(expected._fields, encode(protocol, population), expected, strict=True):
         assert type(value) is type(model), name
         if isinstance(model, np.ndarray):
             assert (value.dtype, value.ndim) == (model.dtype, model.ndim), name
