@@ -33,8 +33,8 @@ def tanh_sinh(half: int = 48, reach: float = 3.4) -> tuple[Floats, Floats]:
     return frozen(x), frozen(weight / weight.sum())
 
 
-def beta_quantile(a: float, b: float, v: Floats) -> Floats:
-    """Quantile of Beta(a, b) at v in [0, 1]; same shape.
+def beta_quantile(a: float | Floats, b: float | Floats, v: Floats) -> Floats:
+    """Quantile of Beta(a, b) at v in [0, 1]; broadcasts.
 
     Notes
     -----

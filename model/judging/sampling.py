@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from ..draws import cell_edges
+from ..quadrature import beta_quantile
 from .gaps import CRITERIA, EDGE, RUBRIC_POINTS, TOP_SCORE
 
 __all__ = ["Latent", "argument_slot", "beta_gap_at", "beta_gap_table", "call_slot", "gap_of_z", "judge_slot", "rubric_score"]
@@ -73,10 +74,10 @@ def beta_gap_table(nu: float) -> Floats:
     t = np.maximum(cell_edges(), 2.0**-33)
     e = np.linspace(-EDGE, EDGE, ROWS)
     a, b = (nu * ndtr(e))[:, None], (nu * ndtr(-e))[:, None]
-    g = betaincinv(a, b, t)
+    g = beta_quantile(a, b, t)
     z = ndtri(g)
     row, cell = np.nonzero(g > 0.5)  # there 1 - g is the smaller and the more precise number
-    z[row, cell] = -ndtri(betaincinv(b[row, 0], a[row, 0], 1 - t[cell]))
+    z[row, cell] = -ndtri(beta_quantile(b[row, 0], a[row, 0], 1 - t[cell]))
     z = np.clip(z, -Z_EDGE, Z_EDGE)
     return np.ascontiguousarray(np.concatenate([z, z[:, -1:]], axis=1))
 
