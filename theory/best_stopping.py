@@ -241,10 +241,10 @@ U14 = Claim(
     id="U14",
     title="The best stopping rule",
     statement=(
-        "No stopping rule that sees cluster sizes, the candidate's cluster and whether the leader stayed, round by round, lies above "
-        "the frontier of the dynamic programme, decision rule and confidences held fixed, "
-        "randomised rules included. Six agents, three rounds: at equal expected calls (.80, .05) loses about .0003 of accuracy with "
-        "truth's advantage .55 (median over the shipped populations, .0001 to .002) and about .009 without (.001 to .021)."
+        "No stopping rule that sees cluster sizes, the candidate's cluster and whether the leader stayed, round by round, lies above the "
+        "frontier of the dynamic programme, decision rule and confidences held fixed, randomised rules included. Six agents, three "
+        "rounds: at equal expected calls (.80, .05) loses about .0003 of accuracy with truth's advantage .55 (median over the shipped "
+        "populations, .0001 to .002) and about .009 without (.001 to .021)."
     ),
     latex=r"V(b) = \mathrm{conv}\Bigl(\{(0, b \cdot \text{right})\} \cup \bigl((N|b|, 0) + \textstyle\sum_{b'} V(b')\bigr)\Bigr)",
     source="Ours; the rule (.80, .05) is UAAD's",

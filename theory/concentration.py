@@ -181,10 +181,8 @@ C1 = Claim(
     title="Mis-ranking vanishes exponentially",
     statement=(
         "With independent, unbiased, bounded rounds and a symmetric prior, the probability that the posterior ranks the worse answer "
-        "first is at most "
-        "exp(-R Delta^2/2). The posterior mass on the wrong side is I_{1/2}(a_0 + S, a_0 + R - S); along typical data it decays at "
-        "rate KL(mu || 1/2), its "
-        "expectation more slowly, and for pure signs the error decays at rate KL(1/2 || mu)."
+        "first is at most exp(-R Delta^2/2). The posterior mass on the wrong side is I_{1/2}(a_0 + S, a_0 + R - S); along typical data "
+        "it decays at rate KL(mu || 1/2), its expectation more slowly, and for pure signs the error decays at rate KL(1/2 || mu)."
     ),
     latex=(
         r"P\bigl(\mathrm{E}[\mu \mid g_1, \dots, g_R] \le \tfrac12\bigr) \le e^{-R\Delta^2/2}, \qquad -\tfrac1R \ln I_{1/2}(R\mu, "
@@ -262,8 +260,7 @@ C2 = Claim(
     title="Concentration from concentrating parameters",
     statement=(
         "If the round-r gap is Beta(a_r, b_r) with a_r/(a_r + b_r) tending to the true value and a_r + b_r to infinity, the gap "
-        "concentrates on the true value. "
-        "True, and the same thing twice: the error vanishes only if the parameters do just that."
+        "concentrates on the true value. True, and the same thing twice: the error vanishes only if the parameters do just that."
     ),
     latex=(
         r"\mathrm{E}(g_r - \mu)^2 = \frac{a_r b_r}{(a_r + b_r)^2 (a_r + b_r + 1)} + \Bigl(\frac{a_r}{a_r + b_r} - \mu\Bigr)^2 \to 0 "
@@ -363,8 +360,7 @@ C3 = Claim(
     title="The bound explains debates of a few rounds",
     statement=(
         "Concentration explains the reliability of debates as they are run: within five rounds the bound exp(-R Delta^2/2) falls below "
-        "5 %. "
-        "It does not: at the measured gap it is .971 after 2.71 rounds and needs 277 rounds for 5 %, and no gap whatever brings it "
+        "5 %. It does not: at the measured gap it is .971 after 2.71 rounds and needs 277 rounds for 5 %, and no gap whatever brings it "
         "below 8 % by R = 5."
     ),
     latex=r"\min_{R \le 5} e^{-R\Delta^2/2} \le 0.05 \quad (0 \le \Delta \le 1)",

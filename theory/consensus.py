@@ -216,8 +216,8 @@ U4 = Claim(
     title="Thresholds are a lattice",
     statement=(
         "For N agents the rule (tau_c, epsilon) is one of finitely many; on the 71 x 101 grid there are 30 for N = 6 and 9 for N = 3. "
-        "Fewer differ in effect with binary answers or where the rule is "
-        "first asked after the last round, more if C(0) is taken from the chains."
+        "Fewer differ in effect with binary answers or where the rule is first asked after the last round, more if C(0) is taken from "
+        "the chains."
     ),
     latex=r"(\tau_c, \epsilon) \equiv \bigl(\lceil \tau_c N \rceil, \lfloor \epsilon N \rfloor\bigr)",
     source="Rule: UAAD (2026). Lattice: ours",
@@ -431,8 +431,7 @@ U6 = Claim(
     title="A stop means that one answer has settled",
     statement=(
         "When the rule stops, one answer has held at least tau_c of the panel in two rounds running. Not so: the rule does not look at "
-        "which answer leads, and 5/6 for A followed by 5/6 for B fires it. "
-        "(It also holds up fast convergence: 3/6 to 6/6 waits a round.)"
+        "which answer leads, and 5/6 for A followed by 5/6 for B fires it. (It also holds up fast convergence: 3/6 to 6/6 waits a round.)"
     ),
     latex=r"C(r) \ge \tau_c,\ |C(r) - C(r-1)| \le \epsilon \ \Rightarrow\ \exists a:\ n_a(r-1), n_a(r) \ge \tau_c N",
     source="Rule: UAAD (2026). The reading and the counterexample: ours",

@@ -190,8 +190,8 @@ U7 = Claim(
     title="In the voter model debate only takes from the vote",
     statement=(
         "With proportional copying and no advantage for truth, expected shares do not change and an answer takes over with probability "
-        "equal to its initial share. So debate adds nothing to a single answer, and the vote "
-        "gets worse with every round wherever the majority is likelier right: N = 3, p = .7, sigma = 0: .784, .721, ..., .700."
+        "equal to its initial share. So debate adds nothing to a single answer, and the vote gets worse with every round wherever the "
+        "majority is likelier right: N = 3, p = .7, sigma = 0: .784, .721, ..., .700."
     ),
     latex=r"\mathrm{E}[n'(a) \mid n] = n(a), \quad P(a\ \text{takes over}) = n(a)/N, \quad P(\text{plurality right after } r) \downarrow p",
     source="Martingale: the voter model (Clifford and Sudbury 1973); for debates Choi et al. (2025). The fall of the vote: ours",
@@ -361,10 +361,9 @@ U8 = Claim(
     id="U8",
     title="One round of copying, three agents",
     statement=(
-        "Without advantage for truth one round changes the vote of three by -(1-m) 3pq (p - q w^2): debate helps only where the "
-        "majority is likelier wrong, p < w^2/(1+w^2). What conformity raises is the mean agent, by "
-        "(2a+b-2) pq (p - q w^2). An advantage for truth moves the boundary up (theta 1.45, sigma .53, lambda .55: to .798 at w = 1, "
-        ".731 at w = .6)."
+        "Without advantage for truth one round changes the vote of three by -(1-m) 3pq (p - q w^2): debate helps only where the majority "
+        "is likelier wrong, p < w^2/(1+w^2). What conformity raises is the mean agent, by (2a+b-2) pq (p - q w^2). An advantage for "
+        "truth moves the boundary up (theta 1.45, sigma .53, lambda .55: to .798 at w = 1, .731 at w = .6)."
     ),
     latex=(
         r"\Delta_{\text{vote}} = -(1-m)\,3pq\,(p - q w^2), \quad m = a^2 + 2a(1-a)b,\ a = \tfrac{(\sigma+1)^\theta}{(\sigma+1)^\theta "

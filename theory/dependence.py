@@ -119,9 +119,9 @@ C4 = Claim(
     id="C4",
     title="Mis-ranking vanishes, whatever the judge's bias",
     statement=(
-        "As rounds grow the probability of mis-ranking vanishes. Not for a judge with a bias b that persists over the rounds of an "
-        "item: the limit is 1 if Delta + b < 0 "
-        "and 0 if Delta + b > 0, and over items with Gaussian difference and bias the floor is arctan(sigma_b/sigma_Delta)/pi."
+        "As rounds grow the probability of mis-ranking vanishes. Not for a judge with a bias b that persists over the rounds of an item: "
+        "the limit is 1 if Delta + b < 0 and 0 if Delta + b > 0, and over items with Gaussian difference and bias the floor is "
+        "arctan(sigma_b/sigma_Delta)/pi."
     ),
     latex=(
         r"\lim_{R \to \infty} P(\text{mis-ranking}) = 0 \qquad\text{against}\qquad \tfrac1\pi \arctan\bigl(\sqrt{\sigma_b^2 + "
@@ -239,8 +239,7 @@ C5 = Claim(
     title="Correlated rounds are worth few",
     statement=(
         "R rounds whose judge errors share the correlation rho are worth R/(1 + (R-1) rho) independent ones, never more than 1/rho; "
-        "mis-ranking tends to "
-        "Phi(-Delta/(sigma sqrt(rho))), not to zero."
+        "mis-ranking tends to Phi(-Delta/(sigma sqrt(rho))), not to zero."
     ),
     latex=(
         r"\mathrm{Var}(\bar\delta_R) = \sigma^2\Bigl(\rho + \tfrac{1-\rho}{R}\Bigr), \qquad R_{\mathrm{eff}} = \frac{R}{1 + "
@@ -399,10 +398,9 @@ C6 = Claim(
     id="C6",
     title="Diverging scores mean a better verdict",
     statement=(
-        "A debate that drives the scores apart makes the verdict more reliable. Not when the true difference enters once and each "
-        "round multiplies the last gap by "
-        "phi > 1: separation grows without bound and the error rises to Phi(-(Delta/sigma) sqrt(phi^2-1)/phi). If the difference "
-        "enters again each round, the error falls."
+        "A debate that drives the scores apart makes the verdict more reliable. Not when the true difference enters once and each round "
+        "multiplies the last gap by phi > 1: separation grows without bound and the error rises to Phi(-(Delta/sigma) "
+        "sqrt(phi^2-1)/phi). If the difference enters again each round, the error falls."
     ),
     latex=(
         r"\delta_r = \phi\,\delta_{r-1} + e_r,\ \phi > 1: \quad \mathrm{E}|\delta_r| \to \infty,\quad P(\delta_r < 0) \uparrow "

@@ -191,10 +191,10 @@ U10 = Claim(
     title="The reported averages hold together",
     statement=(
         "Mean calls 7.6, calls without the consensus stop 11.4 and depth 1.67 describe one system. They cannot, for any M >= 0, with "
-        "high-tier panels of six, also within rounding. Already {7.6, 1.67} conflict once the +1 is counted "
-        "(M + 1 <= .9975), and {7.6, 11.4} if a stop is first possible at round 2; with round-1 stops the latter allow M <= 4 and "
-        "depth up to 1.483, 1.25, 1.013 at M = 0, 2, 4; {11.4, 1.67} allow M <= 3. "
-        "Mixed panels with round-1 stops relax it (4 to 6: M + 1 <= 1.60; 3 to 6: 2.76); with stops from round 2 they do not."
+        "high-tier panels of six, also within rounding. Already {7.6, 1.67} conflict once the +1 is counted (M + 1 <= .9975), and {7.6, "
+        "11.4} if a stop is first possible at round 2; with round-1 stops the latter allow M <= 4 and depth up to 1.483, 1.25, 1.013 at "
+        "M = 0, 2, 4; {11.4, 1.67} allow M <= 3. Mixed panels with round-1 stops relax it (4 to 6: M + 1 <= 1.60; 3 to 6: 2.76); with "
+        "stops from round 2 they do not."
     ),
     latex=r"\exists M \ge 0,\ p, x \ge 0: \quad \text{calls} = 7.6,\ \text{calls without stop} = 11.4,\ \text{depth} = 1.67",
     source="Figures: UAAD (2026). That they describe one system is how they are read; the certificate: ours",

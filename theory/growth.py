@@ -93,8 +93,8 @@ K4 = Claim(
     title="More advocates, more separation",
     statement=(
         "Aggregating over k independent advocates increases the expected score separation. Not for bounded scores near their ceiling: "
-        "for F = x^a and G = x^b on [0, 1], a > b, "
-        "D_k = k(a-b)/((ka+1)(kb+1)) grows from k to k+1 iff a b k (k+1) < 1. With a = 2, b = 1 it falls from the start: 1/6, 2/15, 3/28."
+        "for F = x^a and G = x^b on [0, 1], a > b, D_k = k(a-b)/((ka+1)(kb+1)) grows from k to k+1 iff a b k (k+1) < 1. With a = 2, b = "
+        "1 it falls from the start: 1/6, 2/15, 3/28."
     ),
     latex=r"D_{k+1} > D_k \quad\text{against}\quad D_{k+1} > D_k \iff ab\,k(k+1) < 1 \quad (F = x^a,\ G = x^b,\ a > b)",
     source=f"{ABSTRACT}; its exact assumptions were not available. Counterexample: ours",
@@ -206,8 +206,8 @@ K5 = Claim(
     title="Separation in a location-scale family",
     statement=(
         "With scores m_A + s_A Z and m_B + s_B Z of one shape, D_k = Delta + (s_A - s_B) e_k: it grows iff s_A > s_B, is constant if "
-        "they are equal, and for s_B > s_A reverses "
-        "at the first k with e_k > Delta/(s_B - s_A), where there is one (a bounded shape may have none)."
+        "they are equal, and for s_B > s_A reverses at the first k with e_k > Delta/(s_B - s_A), where there is one (a bounded shape may "
+        "have none)."
     ),
     latex=r"D_k = \Delta + (s_A - s_B)\, e_k, \qquad e_k = \mathrm{E}\max_{j \le k} Z_j",
     source="Ours",
@@ -336,9 +336,8 @@ K9 = Claim(
     title="When more advocates do separate",
     statement=(
         "For non-negative uncapped scores the separation grows with k if the better answer's scores are a multiple c > 1 of the worse "
-        "one's; it also grows where the better answer is more dispersed "
-        "(K5) and for power laws far from the ceiling (K4). P(better wins) need not follow: constant for Frechet scores, falling for "
-        "Pareto I."
+        "one's; it also grows where the better answer is more dispersed (K5) and for power laws far from the ceiling (K4). P(better "
+        "wins) need not follow: constant for Frechet scores, falling for Pareto I."
     ),
     latex=(
         r"X = cY',\ c > 1,\ Y' \ge 0:\quad D_k = (c - 1)\,\mathrm{E}\max_{j \le k} Y_j \ \uparrow, \qquad "

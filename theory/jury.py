@@ -144,8 +144,8 @@ J1 = Claim(
     title="Limits of a jury",
     statement=(
         "A gain of 8.8 points from one to five jurors means correlated jurors: with one juror at .725 to .775 (assumed) it fits an "
-        "intra-class correlation of .13 to .15 (beta-binomial) or .23 to .27 "
-        "(one-factor probit), and ever larger juries then reach .895 to .931 or .892 to .928, not 1."
+        "intra-class correlation of .13 to .15 (beta-binomial) or .23 to .27 (one-factor probit), and ever larger juries then reach .895 "
+        "to .931 or .892 to .928, not 1."
     ),
     latex=(
         r"\lim_{J \to \infty} P(\text{majority right}) = P(p > \tfrac12) = 1 - I_{1/2}(a, b) \quad\text{or}\quad "
@@ -263,9 +263,9 @@ J2 = Claim(
     id="J2",
     title="A good judge is a good tie-break",
     statement=(
-        "A judge who is right more than half of the time breaks a jury's ties better than a coin. What counts is P(judge right | tie) "
-        ">= 1/2, which P(judge right) does not give: items that split a "
-        "jury are hard for the judge too. An uninformative score equals the coin, and odd juries never tie."
+        "A judge who is right more than half of the time breaks a jury's ties better than a coin. What counts is P(judge right | tie) >= "
+        "1/2, which P(judge right) does not give: items that split a jury are hard for the judge too. An uninformative score equals the "
+        "coin, and odd juries never tie."
     ),
     latex=(
         r"P(\text{judge right}) > \tfrac12 \Rightarrow \text{gain} \ge 0 \quad\text{against}\quad \text{gain} = "
@@ -406,8 +406,7 @@ J3 = Claim(
     title="Kappa and accuracy fix the class shares",
     statement=(
         "An accuracy of 86.3 % with kappa .60 needs a largest human class of at least 72.0 % (71.5 % within rounding) and, with two "
-        "classes, at most 85.7 %. The easy bound is 65.8 %. "
-        "Balanced binary labels would force kappa = 2a - 1 = .726."
+        "classes, at most 85.7 %. The easy bound is 65.8 %. Balanced binary labels would force kappa = 2a - 1 = .726."
     ),
     latex=(
         r"p_e = \frac{a - \kappa}{1 - \kappa}, \qquad \frac{a + \sqrt{a^2 - 2(a - p_e)}}{2} \le q_{\max} \le \frac{(2 - a) + \sqrt{(2 "

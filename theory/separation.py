@@ -202,8 +202,7 @@ K2 = Claim(
     title="No separation to be gained in a shift model",
     statement=(
         "If the better answer's scores are jointly distributed as the worse one's plus Delta, with any dependence between advocates, "
-        "every shift-equivariant aggregate "
-        "(maximum, mean, median, softmax-weighted mean) has D_k = Delta for every k."
+        "every shift-equivariant aggregate (maximum, mean, median, softmax-weighted mean) has D_k = Delta for every k."
     ),
     latex=r"(X_1, \dots, X_k) \stackrel{d}{=} (Y_1, \dots, Y_k) + \Delta,\ T(x + c) = T(x) + c \ \Rightarrow\ D_k = \Delta",
     source="Ours",
@@ -312,8 +311,7 @@ K3 = Claim(
     title="A ceiling closes every gap",
     statement=(
         "If advocates are independent, both answers' scores can come arbitrarily near the same ceiling, and the aggregate is at least "
-        "the maximum, then D_k and the expected absolute "
-        "gap tend to 0 as k grows; so wherever D_1 > 0, some k has D_k < D_1."
+        "the maximum, then D_k and the expected absolute gap tend to 0 as k grows; so wherever D_1 > 0, some k has D_k < D_1."
     ),
     latex=(
         r"T \ge \max_j X_j,\ \operatorname{ess\,sup} F = \operatorname{ess\,sup} G = M \ \Rightarrow\ D_k \to 0,\ \mathrm{E}|T(X) - "

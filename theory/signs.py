@@ -188,9 +188,8 @@ C9 = Claim(
     title="Two equal signs in a row",
     statement=(
         "With independent signs of known chance p, stopping at two equal signs in a row (uncapped) is right with probability "
-        "p^2(2-p)/(1-p+p^2) after (2+p-p^2)/(1-p+p^2) "
-        "rounds on average. No rule beats the chords of the lead-by-n rules; two equal signs and the curtailed best of three lie "
-        "exactly on one."
+        "p^2(2-p)/(1-p+p^2) after (2+p-p^2)/(1-p+p^2) rounds on average. No rule beats the chords of the lead-by-n rules; two equal "
+        "signs and the curtailed best of three lie exactly on one."
     ),
     latex=(
         r"P = \frac{p^2(2-p)}{1-p+p^2}, \quad \mathrm{E}T = \frac{2+p-p^2}{1-p+p^2}, \quad (\mathrm{E}T, P)_{\text{any rule}} \in "

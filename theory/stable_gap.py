@@ -221,9 +221,8 @@ C7 = Claim(
     title="Stopping on a stable signed gap is independent of being right",
     statement=(
         "When rounds are exchangeable Gaussian with equal variances and the verdict is the sign of their mean, stopping because the "
-        "signed gap has stabilised is "
-        "independent of the verdict being right, compared at the same round. It is informative for verdicts on the last round, Beta "
-        "gaps, items of different noise, and absolute gaps."
+        "signed gap has stabilised is independent of the verdict being right, compared at the same round. It is informative for verdicts "
+        "on the last round, Beta gaps, items of different noise, and absolute gaps."
     ),
     latex=(
         r"\mathrm{Cov}(\delta_i - \delta_j, \bar\delta) = 0 \ \Rightarrow\ P(\bar\delta > 0 \mid |\delta_r - \delta_{r-1}| < "
@@ -316,8 +315,8 @@ C8 = Claim(
     title="The absolute gap names no winner",
     statement=(
         "With symmetric noise |delta| has the same law whether the first answer is better by Delta or worse by Delta, so every rule "
-        "based on |delta| alone errs at least half "
-        "of the time in one of the two cases; and E|delta| is .798 sigma, not 0, between equal answers."
+        "based on |delta| alone errs at least half of the time in one of the two cases; and E|delta| is .798 sigma, not 0, between equal "
+        "answers."
     ),
     latex=r"|\Delta + e| \stackrel{d}{=} |{-\Delta} + e| \ \Rightarrow\ P_{+\Delta}(\text{err}) + P_{-\Delta}(\text{err}) = 1",
     source="Ours, on the published code, whose convergence test looks at |s_1 - s_2|",

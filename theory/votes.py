@@ -134,8 +134,8 @@ U9 = Claim(
     title="Where self-consistency ends",
     statement=(
         "With independent answers given (p, w), the accuracy of ever larger pluralities tends to P(p > w/(1+w)). With one wrong answer "
-        "(w = 1) and a fixed p > 1/2 that is Condorcet's theorem; where p varies between questions "
-        "(answers are correlated by 1/(a+b+1)) it is a ceiling, below 1 wherever questions with p < w/(1+w) exist."
+        "(w = 1) and a fixed p > 1/2 that is Condorcet's theorem; where p varies between questions (answers are correlated by 1/(a+b+1)) "
+        "it is a ceiling, below 1 wherever questions with p < w/(1+w) exist."
     ),
     latex=r"\lim_{n \to \infty} P(\text{plurality right}) = P\Bigl(p > \frac{w}{1 + w}\Bigr)",
     source="Ours (law of large numbers); Condorcet 1785",
@@ -307,8 +307,8 @@ U13 = Claim(
     title="Weights of votes",
     statement=(
         "For two answers and conditionally independent votes of known accuracy, weights that are log odds are optimal ((.9, .6, .6): "
-        ".900 against .792 with linear weights), and uninformative confidences lose "
-        "(p = .7, N = 6, uniform on 1 to 10: .821 against .837). Neither carries over to votes after copying."
+        ".900 against .792 with linear weights), and uninformative confidences lose (p = .7, N = 6, uniform on 1 to 10: .821 against "
+        ".837). Neither carries over to votes after copying."
     ),
     latex=r"w_i = \ln\frac{a_i}{1 - a_i}, \qquad \text{loss} = \sum_{k > N/2} \bigl(P(k) - P(N-k)\bigr)\, P(\text{weights flip } k : N-k)",
     source="Nitzan and Paroush (1982); the loss by uninformative confidences and the limits after copying: ours",

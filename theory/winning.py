@@ -166,9 +166,9 @@ K6 = Claim(
     id="K6",
     title="More advocates, more wins under a shift",
     statement=(
-        "If the better answer's scores are the worse one's plus Delta, more advocates raise the chance that it wins. That depends on "
-        "the tail (convexity of the quantile function on the Gumbel scale): "
-        "normal rises, Gumbel stays, exponential and Lomax fall, t with 3 degrees rises and then falls."
+        "If the better answer's scores are the worse one's plus Delta, more advocates raise the chance that it wins. That depends on the "
+        "tail (convexity of the quantile function on the Gumbel scale): normal rises, Gumbel stays, exponential and Lomax fall, t with 3 "
+        "degrees rises and then falls."
     ),
     latex=(
         r"P(\max X > \max Y) \uparrow_k \quad\text{against}\quad \psi(g) = H^{-1}(e^{-e^{-g}}):\ \psi \text{ concave} \Rightarrow "
@@ -311,8 +311,8 @@ K7 = Claim(
     title="Separation path by path",
     statement=(
         "|gap of the aggregates| > |gap of single advocates|, always (2024 version; aggregate at least the maximum). For two equally "
-        "good answers, k = 3 and the single advocate one of the three, it fails "
-        "with probability .715 (103/144) for uniform and .677 for normal scores; other laws differ, but for none is it below 1/3."
+        "good answers, k = 3 and the single advocate one of the three, it fails with probability .715 (103/144) for uniform and .677 for "
+        "normal scores; other laws differ, but for none is it below 1/3."
     ),
     latex=r"|g(f_{1,\mathrm{agg}}) - g(f_{2,\mathrm{agg}})| > |g(f_1) - g(f_2)|",
     source="The 2024 version of D3, Theorem 1, with the maximum that its assumptions imply. Counterexamples: ours",
@@ -418,8 +418,8 @@ K8 = Claim(
     title="Advocates on one model are few",
     statement=(
         "If the scores of a side's advocates have correlation rho, k of them are worth k/(1 + (k-1) rho) <= 1/rho independent ones; "
-        "under a Gaussian shift P(better wins) stays below "
-        "Phi(Delta/(sigma sqrt(2 rho))), by the mean and by the maximum, however many advocates argue."
+        "under a Gaussian shift P(better wins) stays below Phi(Delta/(sigma sqrt(2 rho))), by the mean and by the maximum, however many "
+        "advocates argue."
     ),
     latex=(
         r"k_{\mathrm{eff}} = \frac{k}{1 + (k-1)\rho} \le \frac1\rho, \qquad P(\text{win}) \le "
