@@ -1,8 +1,9 @@
 r"""The ways to judge that ``plan`` chooses between, from the judges that a pilot log holds.
 
-Every panel of the pilot's judges in one order (random) or both, up to six judges (of more: singles, pairs and the best k), repeated
-calls of single judges, learnt weights; and D3's debates (MORE over advocates and jurors, SAMRE over rounds and jurors) with the pilot's
-best judge. Debates rest on what no pilot of single judgements holds: what arguments and jurors do.
+Every panel of the pilot's judges in one order (random) or both, up to six judges (of more: singles, pairs and the best k); repeated calls
+of single judges; scores averaged instead of verdicts, of judges that the pilot saw scoring; learnt weights; and D3's debates (MORE over
+advocates and jurors, SAMRE over rounds and jurors) with the pilot's best judge. Debates rest on what no pilot of single judgements
+holds: what arguments and jurors do.
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ class JudgingDesign:
         return isinstance(self.protocol, Panel) and self.protocol.samples > 1
 
     @property
+    def plain(self) -> bool:
+        """Whether it is a vote of judges that are asked once in each order."""
+        return isinstance(self.protocol, Panel) and self.protocol.samples == 1 and self.protocol.combine == "vote"
+
+    @property
     def judges(self) -> tuple[str, ...]:
         """Names of the judges of a panel; empty for a debate."""
         return tuple(map(str, self.protocol.judges)) if isinstance(self.protocol, Panel) and isinstance(self.protocol.judges, tuple) else ()
@@ -64,7 +70,7 @@ class JudgingDesign:
         return ["judgements of the pilot", *(name for name, needed in needs.items() if needed)]
 
 
-def judging_menu(population: JudgingPopulation, both_orders: bool = True) -> list[JudgingDesign]:
+def judging_menu(population: JudgingPopulation, both_orders: bool = True, scoring: Sequence[str] = ()) -> list[JudgingDesign]:
     """Return the designs worth looking at.
 
     Parameters
@@ -73,22 +79,31 @@ def judging_menu(population: JudgingPopulation, both_orders: bool = True) -> lis
         Its judges, the best first.
     both_orders : bool
         Whether the pilot can say what the second order adds.
+    scoring : sequence of str
+        Names of the judges whose scores the pilot holds.
     """
     names = [judge.name for judge in population.judges]
     orders = ("random", "both") if both_orders else ("random",)
     designs = [_panel(panel, order) for panel in _subsets(names) for order in orders]
     designs += [_panel((name,), order, samples) for name in names for order in orders for samples in REPEATED]
+    designs += [_panel((name,), order, samples, combine="score") for name in scoring for order, samples in _scored(both_orders)]
     if len(names) > 2:
         designs += [_panel(names, order, weights="learnt") for order in orders]
     return designs + list(_debates(names[0]))
 
 
-def _panel(names: Sequence[str], order: str, samples: int = 1, weights: str = "equal") -> JudgingDesign:
+def _scored(both_orders: bool) -> list[tuple[str, int]]:
+    """Orders and calls where averaging scores is something else than a vote."""
+    return [*([("both", 1)] if both_orders else []), *((order, n) for n in REPEATED for order in ("random", "both")[: 1 + both_orders])]
+
+
+def _panel(names: Sequence[str], order: str, samples: int = 1, weights: str = "equal", combine: str = "vote") -> JudgingDesign:
     parts = ["both orders" if order == "both" else "one order"]
     parts += [f"{samples} calls each"] if samples > 1 else []
     parts += ["learnt weights"] if weights == "learnt" else []
+    parts += ["scores averaged"] if combine == "score" else []
     name = f"panel({' + '.join(names)}; {', '.join(parts)})"
-    return JudgingDesign(name, Panel(name=name, judges=tuple(names), order=order, samples=samples, weights=weights))
+    return JudgingDesign(name, Panel(name=name, judges=tuple(names), order=order, samples=samples, weights=weights, combine=combine))
 
 
 def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:

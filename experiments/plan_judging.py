@@ -3,8 +3,8 @@ r"""How to judge: from a pilot log of judges and a budget to a design, its accur
 1. The population is fitted to the pilot, and again to each bootstrap resample of its items (one step of Fisher scoring,
    :mod:`.calibrate.judges`).
 2. Every panel of the menu (:mod:`.judging_designs`) is evaluated by the exact law on every draw. Money is the same on all draws, since a
-   panel's calls are planned. What asks more of a judge (repeated calls) is evaluated at the fit and moves over the draws as the panel of
-   the same judge does; learnt weights stay those of the fit.
+   panel's calls are planned. What asks more of a judge (repeated calls, scores averaged) is evaluated at the fit and moves over the draws
+   as the vote of the same judge does; learnt weights stay those of the fit.
 3. A debate rests on what no pilot of single judgements holds: how far arguments take away the judge's bias (``bias_factor``). It counts
    with its worst accuracy over a sweep from 1 (not at all) to .05 (what D3's figures ask for), and carries the pilot's uncertainty of its
    judge alone.
@@ -80,7 +80,8 @@ def plan_judging(
     population, priced = _with_models(calibration.population, pricing)
     pilot = _pilot(calibration, population)
     both = bool(np.all(np.any(calibration.facts.both_orders, axis=0)))
-    designs = judging_menu(population, both)
+    scored = {fit.data.name for fit in calibration.fits if fit.data.gaps is not None}
+    designs = judging_menu(population, both, [judge.name for judge in population.judges if judge.name in scored])
     money, calls = _costs(designs, population, pricing)
     accuracy = _accuracies(designs, pilot, request, advance)
     robust, swept = worst_of_sweep(accuracy, _swept(designs, population))
@@ -143,11 +144,10 @@ def _accuracies(designs: Sequence[JudgingDesign], pilot: Pilot, request: Request
     """
     weights = {d: _weights(design.protocol, pilot.population) for d, design in enumerate(designs)}
     point = _panel_row(designs, pilot.population, weights, coarse=False)
-    for d, design in enumerate(designs):
-        if design.debates:
-            point[d] = _debate_accuracy(design, pilot.population)
+    for d in np.flatnonzero(np.isnan(point)).tolist():
+        point[d] = _exact_accuracy(designs[d], pilot.population)
     advance(1)
-    quick = {d: weights[d] for d, design in enumerate(designs) if not design.debates and not design.repeats}
+    quick = {d: weights[d] for d, design in enumerate(designs) if design.plain}
     leader = [_leader(designs, d) for d in range(len(designs))]
     rough = _panel_row(designs, pilot.population, quick, coarse=True)
     rows = [point]
@@ -167,18 +167,18 @@ def _leader(designs: Sequence[JudgingDesign], d: int) -> int:
     design = designs[d]
     if design.debates:
         return next(e for e, other in enumerate(designs) if not other.debates)
-    if not design.repeats:
+    if design.plain:
         return d
     assert isinstance(design.protocol, Panel)
-    once = replace(design.protocol, samples=1)
+    once = replace(design.protocol, samples=1, combine="vote")
     return next(e for e, other in enumerate(designs) if replace(once, name=other.name) == other.protocol)
 
 
 def _panel_row(designs: Sequence[JudgingDesign], population: JudgingPopulation, weights: Weights, coarse: bool) -> Floats:
-    """Accuracy on one population of the panels that ``weights`` lists; NaN for the other designs."""
+    """Accuracy on one population of the votes that ``weights`` lists; NaN for the other designs."""
     places = {judge.name: place for place, judge in enumerate(population.judges)}
     row = np.full(len(designs), math.nan)
-    panels = [(d, protocol) for d in weights if isinstance(protocol := designs[d].protocol, Panel)]
+    panels = [(d, protocol) for d in weights if isinstance(protocol := designs[d].protocol, Panel) and protocol.combine == "vote"]
     for order, samples in sorted({(p.order, p.samples) for _, p in panels}):
         same = [d for d, p in panels if (p.order, p.samples) == (order, samples)]
         asked = sorted({places[name] for d in same for name in designs[d].judges})
@@ -188,7 +188,7 @@ def _panel_row(designs: Sequence[JudgingDesign], population: JudgingPopulation, 
     return row
 
 
-def _debate_accuracy(design: JudgingDesign, population: JudgingPopulation, bias_factor: float | None = None) -> float:
+def _exact_accuracy(design: JudgingDesign, population: JudgingPopulation, bias_factor: float | None = None) -> float:
     if bias_factor is not None:
         population = replace(population, debate=replace(population.debate, bias_factor=bias_factor))
     table = evaluate_judging(design.protocol, population).masses.sum(axis=(2, 3))
@@ -203,7 +203,7 @@ def _swept(designs: Sequence[JudgingDesign], population: JudgingPopulation) -> d
     for d, design in enumerate(designs):
         if design.debates:
             swept[d] = [
-                {"design": design.name, "bias_factor": factor, "accuracy": _debate_accuracy(design, population, factor)}
+                {"design": design.name, "bias_factor": factor, "accuracy": _exact_accuracy(design, population, factor)}
                 for factor in BIAS_FACTORS
             ]
     return swept
@@ -280,7 +280,7 @@ def _bias_flips(
     if not debates or designs[chosen].debates:
         return []
     for factor in FLIP_BIAS_FACTORS:
-        scores = {d: _debate_accuracy(designs[d], population, factor) for d in debates}
+        scores = {d: _exact_accuracy(designs[d], population, factor) for d in debates}
         best = max(debates, key=lambda d: scores[d])
         if scores[best] > study.robust[0, chosen]:
             flip = {"what": "bias that arguments leave (bias_factor)", "value": factor, "unit": "share", "choice": designs[best].name}

@@ -118,6 +118,17 @@ def test_of_many_judges_the_menu_takes_singles_pairs_and_the_best() -> None:
     assert sum(len(panel) == 2 for panel in panels) == 28
 
 
+def test_scores_are_averaged_only_of_judges_that_the_pilot_saw_scoring() -> None:
+    population = JudgingPopulation(name="two", judges=(Judge(name="ann"), Judge(name="bob")))
+    averaged = {d.name for d in judging_menu(population, scoring=["bob"]) if "scores averaged" in d.name}
+    assert averaged == {
+        "panel(bob; both orders, scores averaged)",
+        "panel(bob; one order, 3 calls each, scores averaged)",
+        "panel(bob; both orders, 3 calls each, scores averaged)",
+    }
+    assert not any("scores" in d.name for d in judging_menu(population))
+
+
 def test_the_same_seed_gives_the_same_plan_and_another_the_same_estimates(three: Path, advice: Plan) -> None:
     assert plan(three).to_json() == advice.to_json()
     other = {o.design.name: o for o in plan(three, seed=1).outlooks}
