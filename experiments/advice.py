@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..model import BudgetRefusedError, Estimate, Pricing
+from ..model.result import Z95
 from .choosing import Request, choose
 from .study import Candidate, Study
 
@@ -29,7 +30,6 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 BUDGET_FACTORS = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)
-_Z95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ def _rival(study: Study, chosen: int, wins: Floats, affordable: Bools, questions
     if not low <= 0 <= high:
         more = 0
     elif abs(gap) > tolerance and sd > 0:
-        more = max(0, math.ceil(questions * (_Z95 * sd / gap) ** 2) - questions)
+        more = max(0, math.ceil(questions * (Z95 * sd / gap) ** 2) - questions)
     return {
         "design": study.designs[d].name,
         "wins": float(wins[d]),

@@ -1,25 +1,11 @@
-r"""Are reported averages jointly possible? Exact rational linear programming, and the smallest sets that conflict.
+"""Are reported averages jointly possible? One file of figures as printed, every check on it, and the smallest sets that conflict.
 
-**Debates.**
-
-**Agreement and kappa.** With agreement a and chance agreement :math:`p_e = \sum_c q_c m_c` of human shares q and judge shares m,
-:math:`\kappa = (a - p_e)/(1 - p_e)`, so (a, kappa) fix :math:`p_e = (a - \kappa)/(1 - \kappa)`, and disagreement 1 - a bounds the distance
-of the shares, :math:`|q_c - m_c| \le 1 - a`. That is bilinear, not linear. Let Q be the largest human share. Merging all other classes
-into one never lowers :math:`p_e` (:math:`\sum_c q_c m_c \le (\sum_c q_c)(\sum_c m_c)`) and never increases the distance, so for :math:`p_e
-> 1/2` the smallest possible Q is that of two classes, where with x = 2Q - 1, d = 2(1 - a)
-
-.. math:: x (x + d) = 2 p_e - 1 \ (\text{smallest}), \qquad x (x - d) = 2 p_e - 1 \ (\text{largest, two classes}).
-
-Balanced labels (Q = 1/2) force kappa = 2a - 1.
-
-**Shares of n.** A share of n questions is an integer over n (the GRIM test, Brown and Heathers 2017). **Changes** in per cent must follow
-from their two figures, each within rounding. **Comparisons** on the same n questions: the smallest two-sided exact McNemar p value that
-the two shares allow.
+The averages of debates are checked by exact rational linear programming (:mod:`.feasibility`); agreement with kappa, shares of n, changes
+and comparisons each by its own rule (:mod:`.figures`).
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, time
@@ -27,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..model import FileFormatError
-from ..model.cost import read_text
+from ..model.cost import parse_toml, read_text
 from .feasibility import Debate, Scenario
 from .figures import CHECKS, Finding
 from .saved import SavedResult, provenance
@@ -104,10 +90,7 @@ def audit(path: str | Path) -> Audit:
         If the file cannot be read as that.
     """
     where = str(path)
-    try:
-        data = tomllib.loads(read_text(path), parse_float=str)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(where, f"no valid TOML: {error}") from None
+    data = parse_toml(where, read_text(path), decimal=str)
     return audit_data(_dates_as_text(data), where)
 
 

@@ -361,8 +361,8 @@ class _Study:
             accuracy=self._exact_difference(pair, "accuracy") or sampled,
             sampled=sampled,
             p_value=mcnemar(more, less) if whole else None,
-            only_first=_share(more, n),
-            only_second=_share(less, n),
+            only_first=share(more, n),
+            only_second=share(less, n),
             costs=costs,
             equal_cost=None if self.by is None else self._equal_cost(pair, table),
         )
@@ -393,7 +393,3 @@ def _cheapest(case: Case, family: str) -> Case:
     """Return the single chain (for judging the single judge) on the population of a case."""
     made = reasoning_case("cot", case.population) if family == "reasoning" else judging_case("single_judge", case.population)
     return replace(made, pricing=case.pricing)
-
-
-def _share(count: int, n: int) -> Estimate:
-    return share(count, n) if n else Estimate(float("nan"), 0.0, 1.0)

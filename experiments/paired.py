@@ -24,13 +24,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
-from scipy.special import bdtr, ndtri
+from scipy.special import bdtr
 
-from ..model.result import Estimate, from_moments
+from ..model.result import Z95, Estimate, from_moments
 
 __all__ = ["influence_interval", "mcnemar", "paired_mean", "tango"]
-
-_Z95 = float(ndtri(0.975))
 
 
 def tango(first_only: int, second_only: int, n: int) -> Estimate:
@@ -54,8 +52,8 @@ def tango(first_only: int, second_only: int, n: int) -> Estimate:
         return distance / math.sqrt(spread) if spread > 0 else math.copysign(math.inf, distance) if distance else 0.0
 
     edge = 1 - 1e-12
-    low = -1.0 if z(-edge) <= _Z95 else brentq(lambda d: min(z(d), 1e9) - _Z95, -edge, difference, xtol=1e-12)
-    high = 1.0 if z(edge) >= -_Z95 else brentq(lambda d: max(z(d), -1e9) + _Z95, difference, edge, xtol=1e-12)
+    low = -1.0 if z(-edge) <= Z95 else brentq(lambda d: min(z(d), 1e9) - Z95, -edge, difference, xtol=1e-12)
+    high = 1.0 if z(edge) >= -Z95 else brentq(lambda d: max(z(d), -1e9) + Z95, difference, edge, xtol=1e-12)
     return Estimate(difference, float(low), float(high))
 
 
@@ -99,5 +97,5 @@ def influence_interval(counts: npt.NDArray[np.int64], mean: float, influence: np
     """
     n = int(counts.sum())
     variance = math.fsum((counts * influence**2).ravel()) / n
-    half = _Z95 * math.sqrt(variance / n)
+    half = Z95 * math.sqrt(variance / n)
     return Estimate(mean, mean - half, mean + half)

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..model import Estimate, InputError, ParameterError, Result
+from ..model.result import from_draws
 from .families import Case, find_case
 from .inputs import Input, default_inputs, read_inputs
 from .saved import SavedResult, provenance
@@ -258,15 +259,8 @@ def _indices(output: str, inputs: Sequence[Input], f_a: Floats, f_b: Floats, f_a
     rng = np.random.default_rng([seed, 1])
     n = f_a.shape[1]
     samples = np.array([_saltelli(f_a[:, i], f_b[:, i], f_ab[..., i]) for i in (rng.integers(n, size=n) for _ in range(_RESAMPLES))])
-    low, high = np.percentile(samples, [2.5, 97.5], axis=0)
     return [
-        Index(
-            output,
-            x.name,
-            Estimate(float(first[i]), min(float(low[0, i]), float(first[i])), max(float(high[0, i]), float(first[i]))),
-            Estimate(float(total[i]), min(float(low[1, i]), float(total[i])), max(float(high[1, i]), float(total[i]))),
-        )
-        for i, x in enumerate(inputs)
+        Index(output, x.name, from_draws(first[i], samples[:, 0, i]), from_draws(total[i], samples[:, 1, i])) for i, x in enumerate(inputs)
     ]
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..model.outcomes import Money
+from ..model.result import from_draws
 from .totals import Total, mixture_cdf, mixture_quantile
 
 __all__ = ["Candidate", "Study", "seeds", "worst_of_sweep"]
@@ -148,5 +149,5 @@ def _percentiles(values: Floats) -> tuple[float, float]:
     """Percentile interval of rows 1.. that holds row 0."""
     if len(values) < 3:
         return float(values[0]), float(values[0])
-    low, high = np.quantile(values[1:], [0.025, 0.975])
-    return min(float(low), float(values[0])), max(float(high), float(values[0]))
+    found = from_draws(values[0], values[1:])
+    return found.low, found.high

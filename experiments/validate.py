@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from ..model import Estimate, InputError, ParameterError, Population, Protocol, load_protocol
 from ..model.exact import simulate, vote_accuracy
+from ..model.result import Z95, from_draws
 from .calibrate import Calibration, calibrate
 from .calibrate.first_answers import FirstAnswers
 from .calibrate.plurality import own_shares
@@ -41,7 +42,6 @@ __all__ = ["Check", "Validation", "read_reasoning", "validate"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_Z95 = 1.959963984540054
 _FEWEST = 20
 
 
@@ -210,22 +210,21 @@ def _one_split(
     scale = math.sqrt(1 / len(train) + 1 / len(test))
     advance(1)
     return [
-        [q.predict(population, train), float(q.actual[test].mean()), _Z95 * float(q.actual[train].std(ddof=1)) * scale] for q in quantities
+        [q.predict(population, train), float(q.actual[test].mean()), Z95 * float(q.actual[train].std(ddof=1)) * scale] for q in quantities
     ]
 
 
 def _check(quantity: Quantity, rows: Floats) -> Check:
     predicted, actual, band = rows.T
-    low, high = np.quantile(predicted - actual, [0.025, 0.975])
-    mean = float((predicted - actual).mean())
+    error = predicted - actual
     return Check(
         quantity.name,
         quantity.unit,
         float(quantity.actual.mean()),
         float(predicted.mean()),
-        Estimate(mean, min(float(low), mean), max(float(high), mean)),
+        from_draws(float(error.mean()), error),
         float(band.mean()),
-        float((np.abs(predicted - actual) <= band + 1e-12).mean()),
+        float((np.abs(error) <= band + 1e-12).mean()),
     )
 
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ..model import Estimate, InputError, UncertaintyGate
 from ..model.errors import FileFormatError
-from ..model.result import share
+from ..model.result import from_draws, share
 from .logs.rows import open_binary, open_table
 from .logs.values import Record
 from .saved import SavedResult, provenance
@@ -318,12 +318,8 @@ def _with_intervals(log: StepLog, fit: npt.NDArray[np.bool_], weights: Floats, r
     for _ in range(_RESAMPLES):
         drawn = np.concatenate([rows[i] for i in rng.integers(len(rows), size=len(rows))])
         spread.append(least_squares(log.signals[drawn], log.faulty[drawn].astype(float)))
-    low, high = np.quantile(np.array(spread), [0.025, 0.975], axis=0)
     names = ("weight_h", "weight_q", "weight_d")
-    return {
-        n: Estimate(float(w), min(float(a), float(w)), max(float(b), float(w)))
-        for n, w, a, b in zip(names, weights, low, high, strict=True)
-    }
+    return {name: from_draws(weight, drawn) for name, weight, drawn in zip(names, weights, np.transpose(spread), strict=True)}
 
 
 def _rows_of(question: Ints, part: npt.NDArray[np.bool_]) -> list[Ints]:
@@ -340,8 +336,7 @@ def _ece_interval(log: StepLog, part: npt.NDArray[np.bool_], weights: Floats, rn
     for _ in range(_RESAMPLES):
         drawn = np.concatenate([rows[i] for i in rng.integers(len(rows), size=len(rows))])
         spread.append(expected_calibration_error(log.signals[drawn] @ weights, y[drawn]))
-    low, high = np.quantile(spread, [0.025, 0.975])
-    return Estimate(value, min(float(low), value), max(float(high), value))
+    return from_draws(value, spread)
 
 
 def _diagram(risk: Floats, faulty: npt.NDArray[np.bool_]) -> tuple[Reliability, ...]:

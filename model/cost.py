@@ -18,10 +18,11 @@ error, never zero.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from .checks import require_count, require_range
 from .errors import FileFormatError, InputError
@@ -246,9 +247,9 @@ def read_text(path: str | Path) -> str:
         raise FileFormatError(path, f"cannot be read ({getattr(error, 'strerror', None) or error}).") from None
 
 
-def parse_toml(name: str | Path, text: str) -> dict[str, object]:
-    """Parse TOML; a syntax error names file, line and column."""
+def parse_toml(name: str | Path, text: str, decimal: Callable[[str], Any] = float) -> dict[str, Any]:
+    """Parse TOML, decimals by ``decimal``; a syntax error names file, line and column."""
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text, parse_float=decimal)
     except (ValueError, RecursionError) as error:  # RecursionError: arrays within arrays within arrays
         raise FileFormatError(name, f"no valid TOML: {error}") from None

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri
 
 from .tables import plain
 
-__all__ = ["Estimate", "Result", "exact", "from_moments", "share"]
+__all__ = ["Z95", "Estimate", "Result", "exact", "from_draws", "from_moments", "share"]
 
-_Z95 = float(ndtri(0.975))
+Z95 = float(ndtri(0.975))
+"""Half-width of a normal 95 % interval, in standard errors."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,9 @@ def share(count: int, samples: int) -> Estimate:
     if samples == 0:
         return Estimate(math.nan, 0.0, 1.0)
     p = count / samples
-    z2 = _Z95**2 / samples
+    z2 = Z95**2 / samples
     centre = (p + z2 / 2) / (1 + z2)
-    half = _Z95 * math.sqrt(p * (1 - p) / samples + z2 / (4 * samples)) / (1 + z2)
+    half = Z95 * math.sqrt(p * (1 - p) / samples + z2 / (4 * samples)) / (1 + z2)
     low = 0.0 if count == 0 else centre - half
     high = 1.0 if count == samples else centre + half
     return Estimate(p, low, high)
@@ -83,8 +86,22 @@ def from_moments(total: float, total_of_squares: float, samples: int) -> Estimat
     if samples == 1:
         return Estimate(mean, -math.inf, math.inf)
     variance = max(total_of_squares - samples * mean**2, 0.0) / (samples - 1)
-    half = _Z95 * math.sqrt(variance / samples)
+    half = Z95 * math.sqrt(variance / samples)
     return Estimate(mean, mean - half, mean + half)
+
+
+def from_draws(value: float, drawn: npt.ArrayLike) -> Estimate:
+    """Estimate with the percentile interval of resampled values (2.5 to 97.5 %), widened where it must be to hold the value itself.
+
+    Parameters
+    ----------
+    value : float
+        The estimate from all data.
+    drawn : array_like of float, shape (draws,)
+        The same figure on each resample.
+    """
+    low, high = np.quantile(np.asarray(drawn, dtype=float), [0.025, 0.975])
+    return Estimate(float(value), min(float(low), float(value)), max(float(high), float(value)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ from ..model.errors import InputError, ParameterError
 from ..model.outcomes import OutcomeSpace
 from ..model.population import Population
 from ..model.protocol import Protocol
-from ..model.result import Estimate, exact, share
+from ..model.result import Z95, Estimate, exact, share
 from .backends import Where
 from .driver import Run
 from .run import Counts, Job
@@ -63,7 +63,6 @@ METHODS = ("exact", "strata", "sobol", "both", "plain")
 REPLICATES = 32
 _LEAST_IN_STRATUM = 8
 _MOST_ANSWERS = 128
-_Z95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -317,6 +316,6 @@ def _estimate(counts: npt.NDArray[np.int64], probability: Floats, method: str) -
         return share(int(counts[..., 1].sum()), int(counts.sum()))
     if method == "strata":
         mean, variance = _post_stratified(counts[0], probability)
-        half = _Z95 * math.sqrt(variance)
+        half = Z95 * math.sqrt(variance)
         return Estimate(mean, mean - half, mean + half)
     return _jackknife(counts, probability)

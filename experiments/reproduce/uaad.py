@@ -21,6 +21,7 @@ from ...model import FileFormatError, Population, Protocol, load_population, loa
 from ...model.exact import ExactLaw
 from ...model.outcomes import Costs, OutcomeSpace
 from ...model.response import Copying
+from ...model.result import Z95
 from ..saved import provenance
 from .replay import Replay, replay
 from .rows import FITTED, NOT_POSSIBLE, PREDICTED, Choice, Reproduction, Row, Simulated, make_row, read_choices, read_file
@@ -40,7 +41,6 @@ _PROTOCOLS = (
 )
 _UNKNOWNS = ("chains", "steps", "auroc", "mean_h", "lam", "phi", "budget")
 _FLAT = 0.01
-_Z95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class _Figures:
     def _simulated(self, value: Callable[[_Setting], float], error: float) -> Simulated:
         """Model value with the interval of ``error`` standard errors' width around it."""
         at = value(self.base)
-        return Simulated(at, at - _Z95 * error, at + _Z95 * error, **self._spread(value))
+        return Simulated(at, at - Z95 * error, at + Z95 * error, **self._spread(value))
 
     def _of_replay(self, value: Callable[[Mapping[str, Replay]], float]) -> Simulated:
         at = sum(value(r) for r in self.replays.values()) / len(self.replays)

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from ..checks import require_range
 from ..errors import ParameterError
-from ..result import Estimate, exact, share
+from ..result import Z95, Estimate, exact, share
 
 __all__ = ["LABELS", "TIES", "VERDICTS", "ClassShares", "agreement", "class_shares", "credits"]
 
@@ -44,7 +44,6 @@ _CREDITS = {
     "half": ((1.0, 0.5, 0.0, 0.5), (0.5, 1.0, 0.5, 0.5), (0.0, 0.5, 1.0, 0.5)),
     "three_class": ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)),
 }
-_Z95 = 1.959963984540054
 
 
 def credits(ties: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
@@ -95,7 +94,7 @@ def agreement(
 
 
 def _normal(mean: float, variance: float, n: int) -> Estimate:
-    half = _Z95 * math.sqrt(max(variance, 0.0) / n)
+    half = Z95 * math.sqrt(max(variance, 0.0) / n)
     return Estimate(mean, mean - half, mean + half)
 
 
