@@ -318,7 +318,7 @@ def test_a_fault_of_ours_is_called_ours_and_shows_its_traceback_on_request(cli, 
     def broken(*args):
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("adjourn.model.exact.simulate", broken)
+    monkeypatch.setattr("adjourn.experiments.commands.simulate.find_case", broken)
     done = cli("simulate", "cot")
     assert done.exit_code == 1
     assert "our fault" in done.stderr
@@ -330,7 +330,7 @@ def test_an_interruption_ends_with_exit_code_3(cli, monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("adjourn.model.exact.simulate", interrupted)
+    monkeypatch.setattr("adjourn.experiments.commands.simulate.find_case", interrupted)
     done = cli("simulate", "cot")
     assert done.exit_code == 3
     assert done.stdout == ""

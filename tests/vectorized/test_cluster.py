@@ -101,12 +101,15 @@ def test_a_scheduler_that_is_lost_leaves_the_checkpoint_of_what_was_done(tmp_pat
     assert resumed.to_json() == simulate(UAAD, GSM8K, samples=done + 5000, seed=2).to_json()
 
 
-def test_control_c_in_a_terminal_reaches_only_the_command_and_not_its_workers():
+def test_control_c_in_a_terminal_reaches_only_the_command_and_not_its_workers(tmp_path):
     """A terminal sends it to the whole process group; workers must not answer with tracebacks of their own."""
+    saved = tmp_path / "run.checkpoint"
     code = "import sys; from adjourn.experiments.cli import main; sys.argv[0] = 'adjourn'; sys.exit(main())"
-    command = [sys.executable, "-c", code, "simulate", "uaad", "--samples", str(10**12), "--local-cluster", "1", "--json"]
+    words = ["simulate", "uaad", "--samples", str(10**12), "--local-cluster", "1", "--json", "--checkpoint", str(saved)]
+    command = [sys.executable, "-c", code, *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
-        time.sleep(15)
+        while process.poll() is None and not (saved.exists() and json.loads(saved.read_text())["done"]):
+            time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 3, err
