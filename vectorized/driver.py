@@ -85,6 +85,21 @@ def next_look(done: int) -> int:
     return (done // step + 1) * step
 
 
+def most_questions(samples: int | None, precision: float | None) -> int:
+    """Check how much is asked for, and say how many questions that is at most.
+
+    Raises
+    ------
+    ParameterError
+        If the number or the half-width lies outside its range.
+    """
+    if samples is not None:
+        require_count("samples", samples, 1, MOST_SAMPLES)
+    if precision is not None:
+        require_range("precision", precision, 1e-6, 0.5)
+    return samples or (DEFAULT_SAMPLES if precision is None else MOST_FOR_PRECISION)
+
+
 class Run:
     """One run: where it stands, what it saves and whom it tells.
 
@@ -145,6 +160,56 @@ class Run:
             if self._checkpoint is not None:
                 self._checkpoint.release()
         return self.state
+
+    def result(
+        self,
+        most: int,
+        where: Where,
+        precision: float | None,
+        half_width: Callable[[State], float],
+        summary: Callable[..., Result],
+        units: str = "questions",
+    ) -> Result:
+        """Run to the end, or to a precision, and sum up.
+
+        Parameters
+        ----------
+        most : int
+            Number of questions; with a precision the most.
+        where : Where
+            What runs them.
+        precision : float or None
+            Half-width to reach.
+        half_width : callable
+            Half-width of a state.
+        summary : callable
+            (state, further notes) to a result.
+        units : str
+            What is counted, in words.
+
+        Raises
+        ------
+        ParameterError
+            If the checkpoint holds more than ``most`` already.
+        InterruptedRunError
+            On Ctrl-C; ``partial`` is the result of what was done, None if nothing was.
+        """
+        kept = self._checkpoint.path if self._checkpoint is not None else None
+        if self.state.done > most:
+            raise ParameterError("samples", most, f"at least {self.state.done} (what {kept} holds already)")
+
+        def precise(state: State) -> bool:
+            return precision is None or half_width(state) <= precision
+
+        try:
+            state = self.upto(most, where, None if precision is None else precise)
+        except Interrupted as stop:
+            where_kept = f"; {kept} holds them" if kept is not None else ""
+            partial = summary(stop.state, f"{stop} of at most {most:,}") if stop.state.done else None
+            raise InterruptedRunError(f"{stop}{where_kept}.", partial) from None
+        if not precise(state):
+            return summary(state, f"the precision of {precision:g} was not reached within {most:,} {units}")
+        return summary(state)
 
     def _work(self, most: int, backend: Backend, ended: Callable[[], bool], looks: bool) -> None:
         pieces = _Pieces(self._chunk, backend.piece_seconds)
@@ -231,33 +296,16 @@ def simulate(
     InterruptedRunError
         On Ctrl-C; ``partial`` is the result of what was done, None if nothing was.
     """
-    if samples is not None:
-        require_count("samples", samples, 1, MOST_SAMPLES)
-    if precision is not None:
-        require_range("precision", precision, 1e-6, 0.5)
-    most = samples or (DEFAULT_SAMPLES if precision is None else MOST_FOR_PRECISION)
+    most = most_questions(samples, precision)
     job = Job.of(protocol, population, seed)
-    about = {"protocol": protocol.name, "population": population.name}
-    run = Run(job, None if checkpoint is None else Checkpoint(Path(checkpoint), job, about), progress, chunk)
-    if run.state.done > most:
-        raise ParameterError("samples", most, f"at least {run.state.done} (what {checkpoint} holds already)")
     right = OutcomeSpace(protocol).coordinates[-1] == 1
 
     def half_width(state: State) -> float:
         return share(int(state.counts[right].sum()), state.done).half_width
 
-    def precise(state: State) -> bool:
-        return precision is None or half_width(state) <= precision
-
     def result(state: State, *notes: str) -> Result:
         return summarise(protocol, population, state.counts, engine="mc", samples=state.done, seed=seed, pricing=pricing, notes=notes)
 
-    try:
-        state = run.upto(most, Where(threads, scheduler, local_cluster, pool), None if precision is None else precise)
-    except Interrupted as stop:
-        kept = f"; {checkpoint} holds them" if checkpoint is not None else ""
-        partial = result(stop.state, f"{stop} of at most {most:,}") if stop.state.done else None
-        raise InterruptedRunError(f"{stop}{kept}.", partial) from None
-    if not precise(state):
-        return result(state, f"the precision of {precision:g} was not reached within {most:,} questions")
-    return result(state)
+    about = {"protocol": protocol.name, "population": population.name}
+    run = Run(job, None if checkpoint is None else Checkpoint(Path(checkpoint), job, about), progress, chunk)
+    return run.result(most, Where(threads, scheduler, local_cluster, pool), precision, half_width, result)

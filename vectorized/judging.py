@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..model.checks import require_count, require_range
 from ..model.draws import split_seed
-from ..model.errors import InterruptedRunError, ParameterError
 from ..model.judging import JudgingPopulation, JudgingProtocol, JudgingTally, summarise_judging
 from ..model.judging.agreement import agreement
 from ..model.judging.outcomes import outcome_shape
@@ -21,9 +18,9 @@ from ..model.outcomes import Pricing
 from ..model.result import Result
 from .backends import Where
 from .checkpoint import Checkpoint
-from .driver import DEFAULT_SAMPLES, MOST_FOR_PRECISION, MOST_SAMPLES, Interrupted, Progress, Run, State
+from .driver import Progress, Run, State, most_questions
 from .judging_plan import JudgingPlan, make_judging_plan
-from .run import Counts, writable
+from .run import Counts, fingerprint_of, writable
 
 __all__ = ["JudgingJob", "JudgingPaths", "simulate_judging"]
 
@@ -119,13 +116,7 @@ class JudgingJob:
 
     def fingerprint(self) -> str:
         """Hash of the plan and the seed."""
-        digest = hashlib.sha256(b"judging ")
-        for name, value in zip(self.plan._fields, self.plan, strict=True):
-            array = np.ascontiguousarray(value)
-            digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
-            digest.update(array.tobytes())
-        digest.update(f"seed {self.seed}".encode())
-        return digest.hexdigest()
+        return fingerprint_of(self.plan, self.seed, b"judging ")
 
 
 def simulate_judging(
@@ -153,16 +144,8 @@ def simulate_judging(
     samples, seed, precision, threads, chunk, checkpoint, scheduler, local_cluster, pool, progress, pricing
         As of :func:`.driver.simulate`, with items for questions.
     """
-    if samples is not None:
-        require_count("samples", samples, 1, MOST_SAMPLES)
-    if precision is not None:
-        require_range("precision", precision, 1e-6, 0.5)
-    most = samples or (DEFAULT_SAMPLES if precision is None else MOST_FOR_PRECISION)
+    most = most_questions(samples, precision)
     job = JudgingJob.of(protocol, population, seed)
-    about = {"protocol": protocol.name, "population": population.name}
-    run = Run(job, None if checkpoint is None else Checkpoint(Path(checkpoint), job, about), progress, chunk)
-    if run.state.done > most:
-        raise ParameterError("samples", most, f"at least {run.state.done} (what {checkpoint} holds already)")
 
     def half_width(state: State) -> float:
         accuracy, _ = agreement(_masses(protocol, state).sum(axis=(2, 3)), population.ties, state.done)
@@ -172,18 +155,9 @@ def simulate_judging(
         tally = JudgingTally(_masses(protocol, state), int(state.counts[-2]), int(state.counts[-1]))
         return summarise_judging(protocol, population, tally, engine="mc", samples=state.done, seed=seed, pricing=pricing, notes=notes)
 
-    def precise(state: State) -> bool:
-        return precision is None or half_width(state) <= precision
-
-    try:
-        state = run.upto(most, Where(threads, scheduler, local_cluster, pool), None if precision is None else precise)
-    except Interrupted as stop:
-        kept = f"; {checkpoint} holds them" if checkpoint is not None else ""
-        partial = result(stop.state, f"{stop} of at most {most:,}") if stop.state.done else None
-        raise InterruptedRunError(f"{stop}{kept}.", partial) from None
-    if not precise(state):
-        return result(state, f"the precision of {precision:g} was not reached within {most:,} items")
-    return result(state)
+    about = {"protocol": protocol.name, "population": population.name}
+    run = Run(job, None if checkpoint is None else Checkpoint(Path(checkpoint), job, about), progress, chunk)
+    return run.result(most, Where(threads, scheduler, local_cluster, pool), precision, half_width, result, "items")
 
 
 def _masses(protocol: JudgingProtocol, state: State) -> Counts:

@@ -190,16 +190,22 @@ class Job:
 
     def fingerprint(self) -> str:
         """Hash of the encoding and the seed."""
-        digest = hashlib.sha256()
-        for name, value in zip(self.encoding._fields, self.encoding, strict=True):
-            array = np.ascontiguousarray(value)
-            digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
-            digest.update(array.tobytes())
-        digest.update(f"seed {self.seed}".encode())
-        return digest.hexdigest()
+        return fingerprint_of(self.encoding, self.seed)
+
+
+def fingerprint_of(encoding: Any, seed: int, family: bytes = b"") -> str:
+    """Hash of all numbers of an encoding (a named tuple) and the seed."""
+    digest = hashlib.sha256(family)
+    for name, value in zip(encoding._fields, encoding, strict=True):
+        array = np.ascontiguousarray(value)
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(array.tobytes())
+    digest.update(f"seed {seed}".encode())
+    return digest.hexdigest()
 
 
 def writable(value: Any) -> Any:
+    """Return the value, or a copy where it is an array that may not be written to (numba compiles for one kind of array)."""
     return value.copy() if isinstance(value, np.ndarray) and not value.flags.writeable else value
 
 
