@@ -1,8 +1,9 @@
 r"""What a log of judges says by itself, before any model: agreement, order, repeats, panels.
 
-Rows of one judge, item and order are samples of the same judgement, so they are averaged, never treated as errors. With v = 1 for A, 0
-for a tie and -1 for B, :math:`v_{ij}` is the mean over an item's calls of a judge, orders having equal weight. Humans' ties are kept as
-ties: accuracies are on items with a decided label (a tied verdict earns half), three-class agreement is on all.
+Rows of one judge, item and order are samples of the same judgement, never errors: a figure of one call, or of one call in each order, is
+its expectation over which of them is drawn. With v = 1 for A, 0 for a tie and -1 for B, :math:`v_{ij}` is the mean over an item's calls
+of a judge, orders having equal weight. Humans' ties are kept as ties: accuracies are on items with a decided label (a tied verdict earns
+half), three-class agreement is on all.
 
 Every figure is a weighted mean over items, so that a bootstrap of items is a matrix product.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -70,10 +71,29 @@ class JudgeFacts:
         """Whether a judge judged an item in both orders; shape (items, judges)."""
         return np.asarray(np.all(np.isfinite(self.shares[..., 0]), axis=2))
 
-    def credit(self, votes: Floats) -> Floats:
-        """1 where a vote's sign is the label's, half for a zero vote, NaN where label or vote is missing or the label is a tie."""
-        label = self.label.reshape(-1, *([1] * (votes.ndim - 1)))
-        return np.where((label == 0) | ~np.isfinite(label) | ~np.isfinite(votes), np.nan, (1 + np.sign(np.nan_to_num(votes)) * label) / 2)
+    @cached_property
+    def sums(self) -> Floats:
+        """P(twice a judge's mean vote is -2, ..., 2), one of its calls drawn in each order; shape (items, judges, 5).
+
+        Where a judge judged in one order only, that call counts for both; NaN where it did not judge.
+        """
+        ab, ba = self.shares[:, :, 0, ::-1], self.shares[:, :, 1, ::-1]
+        alone = np.zeros((*ab.shape[:2], 5))
+        alone[..., ::2] = np.where(np.isfinite(ab), ab, ba)
+        alone[~np.isfinite(alone[..., 0])] = np.nan
+        return np.where(self.both_orders[..., None], _convolved(ab, ba), alone)
+
+    def right(self, sums: Floats) -> Floats:
+        """P(a summed vote has the label's sign), half of a zero sum's; NaN where label or sum is missing or the label is a tie.
+
+        Parameters
+        ----------
+        sums : ndarray, shape (items, 2 m + 1)
+            P(sum = -m, ..., m).
+        """
+        middle = sums.shape[1] // 2
+        sided = np.where(self.label > 0, sums[:, middle + 1 :].sum(axis=1), sums[:, :middle].sum(axis=1))
+        return np.where((self.label == 0) | ~np.isfinite(self.label), np.nan, sided + sums[:, middle] / 2)
 
     @cached_property
     def one_order(self) -> Floats:
@@ -85,7 +105,8 @@ class JudgeFacts:
     @cached_property
     def averaged(self) -> Floats:
         """Accuracy of both orders averaged; NaN where a judge judged in one order only; shape (items, judges)."""
-        return np.where(self.both_orders, self.credit(self.votes), np.nan)
+        right = np.stack([self.right(self.sums[:, judge]) for judge in range(self.sums.shape[1])], axis=1)
+        return np.where(self.both_orders, right, np.nan)
 
     @cached_property
     def three_class(self) -> Floats:
@@ -130,21 +151,22 @@ class JudgeFacts:
     @cached_property
     def panels(self) -> Floats:
         """Accuracy of panels of 1, 2, ... judges, both orders averaged, mean over subsets of each size; shape (items, sizes)."""
-        votes = self.votes
+        judges = self.sums.shape[1]
         columns = []
-        for size in range(1, votes.shape[1] + 1):
-            credits = [self.credit(votes[:, list(panel)].sum(axis=1)) for panel in panels_of(votes.shape[1], size)]
-            columns.append(_mean(np.stack(credits, axis=1), axis=1))
+        for size in range(1, judges + 1):
+            right = [self.right(reduce(_convolved, (self.sums[:, j] for j in panel))) for panel in panels_of(judges, size)]
+            columns.append(_mean(np.stack(right, axis=1), axis=1))
         return np.stack(columns, axis=1)
 
     def correlations(self, weight: Floats, averaged: bool) -> Floats:
         """Correlation of being right between judges, both orders averaged or one order (mean over the two); shape (judges, judges)."""
         if averaged:
-            return _correlation(self.averaged, weight)
-        right = np.where(self.label[:, None, None] > 0, self.shares[..., 0], self.shares[..., 2]) + self.shares[..., 1] / 2
-        decided = (np.isfinite(self.label) & (self.label != 0))[:, None]
-        each = [_correlation(np.where(decided, right[:, :, order], np.nan), weight) for order in (0, 1)]
-        return np.asarray(sum(each) / 2)
+            zero = np.where(self.both_orders, self.sums[..., 2], np.nan)
+            return _correlation(self.averaged, zero, weight)
+        side = np.where(self.label[:, None, None] > 0, self.shares[..., 0], self.shares[..., 2])
+        decided = (np.isfinite(self.label) & (self.label != 0))[:, None, None]
+        right, ties = np.where(decided, side + self.shares[..., 1] / 2, np.nan), self.shares[..., 1]
+        return np.asarray(sum(_correlation(right[:, :, order], ties[:, :, order], weight) for order in (0, 1)) / 2)
 
 
 def panels_of(judges: int, size: int) -> Iterator[tuple[int, ...]]:
@@ -171,14 +193,32 @@ def _mean(values: Floats, axis: int) -> Floats:
         return np.where(count > 0, np.where(known, values, 0.0).sum(axis=axis) / np.where(count > 0, count, 1), np.nan)
 
 
-def _correlation(values: Floats, weight: Floats) -> Floats:
-    """Weighted correlations of columns over the items that all columns hold."""
-    whole = np.all(np.isfinite(values), axis=1)
+def _convolved(first: Floats, second: Floats) -> Floats:
+    """Law of the sum of two independent sums, along the last axis."""
+    total = np.zeros((*first.shape[:-1], first.shape[-1] + second.shape[-1] - 1))
+    for k in range(second.shape[-1]):
+        total[..., k : k + first.shape[-1]] += first * second[..., k : k + 1]
+    return total
+
+
+def _correlation(right: Floats, ties: Floats, weight: Floats) -> Floats:
+    """Weighted correlations of being right, one call drawn of each judge, over the items that all judges judged.
+
+    Parameters
+    ----------
+    right, ties : ndarray, shape (items, judges)
+        Expected credit (1, 1/2 or 0) and P(credit is 1/2); judges draw independently given the item.
+    weight : ndarray, shape (items,)
+        Of the items.
+    """
+    whole = np.all(np.isfinite(right), axis=1)
     if whole.sum() < 3:
-        return np.full((values.shape[1], values.shape[1]), np.nan)
+        return np.full((right.shape[1], right.shape[1]), np.nan)
     w = weight[whole] / weight[whole].sum()
-    centred = values[whole] - w @ values[whole]
+    mean = w @ right[whole]
+    centred = right[whole] - mean
     covariance = (centred * w[:, None]).T @ centred
+    np.fill_diagonal(covariance, w @ (right[whole] - ties[whole] / 4) - mean**2)
     sd = np.sqrt(np.diag(covariance))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(covariance / np.outer(sd, sd))

@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -51,29 +52,36 @@ def by_hand(path: Path) -> dict[str, float]:
     def credit(item: str, vote: float) -> float:
         return float(1 + np.sign(vote) * label[item]) / 2
 
-    def vote(item: str, judge: str) -> float:
-        return float(np.mean(said[item, judge, "AB"]) + np.mean(said[item, judge, "BA"]))
+    def one_call(item: str, judge: str, order: str) -> list[float]:
+        return [credit(item, x) for x in said[item, judge, order]]
+
+    def one_call_in_each_order(item: str, *panel: str) -> list[float]:
+        """Credits over every way to draw one call of each judge in each order."""
+        sums = [[x + y for x in said[item, judge, "AB"] for y in said[item, judge, "BA"]] for judge in panel]
+        return [credit(item, sum(drawn)) for drawn in itertools.product(*sums)]
+
+    def correlation(credits: Callable[[str, str], list[float]]) -> float:
+        """Mean correlation of two judges' credits, each drawn on its own given the item."""
+        mean = np.array([[np.mean(credits(i, judge)) for judge in judges] for i in decided])
+        square = np.array([[np.mean(np.square(credits(i, judge))) for judge in judges] for i in decided])
+        sd = np.sqrt(square.mean(axis=0) - mean.mean(axis=0) ** 2)
+        covariance = np.cov(mean.T, bias=True) / np.outer(sd, sd)
+        return float(covariance[np.triu_indices(len(judges), 1)].mean())
 
     found: dict[str, float] = {}
     for judge in judges:
         calls = {item: (said[item, judge, "AB"], said[item, judge, "BA"]) for item in label}
         found[f"swap.{judge}"] = float(np.mean([np.mean([x == y for x in a for y in b]) for a, b in calls.values()]))
-        each = [np.mean([np.mean([credit(i, x) for x in order]) for order in calls[i]]) for i in decided]
-        both = [credit(i, vote(i, judge)) for i in decided]
+        each = [np.mean([np.mean(one_call(i, judge, order)) for order in ("AB", "BA")]) for i in decided]
+        both = [np.mean(one_call_in_each_order(i, judge)) for i in decided]
         found[f"one_order.{judge}"], found[f"averaged.{judge}"] = float(np.mean(each)), float(np.mean(both))
         found[f"gain.{judge}"] = float(np.mean(both) - np.mean(each))
     for size in range(1, len(judges) + 1):
-        panels = list(itertools.combinations(judges, size))
-        right = [[credit(i, sum(vote(i, judge) for judge in panel)) for i in decided] for panel in panels]
-        found[f"panel.{size}"] = float(np.mean(right))
-    pairs = np.triu_indices(len(judges), 1)
-    averaged = np.array([[credit(i, vote(i, judge)) for judge in judges] for i in decided])
-    found["correlation.averaged"] = float(np.corrcoef(averaged.T)[pairs].mean())
-    each_order = []
-    for order in ("AB", "BA"):
-        right = [[np.mean([credit(i, x) for x in said[i, judge, order]]) for judge in judges] for i in decided]
-        each_order.append(np.corrcoef(np.array(right).T)[pairs].mean())
-    found["correlation.one_order"] = float(np.mean(each_order))
+        panels = itertools.combinations(judges, size)
+        found[f"panel.{size}"] = float(np.mean([np.mean(one_call_in_each_order(i, *panel)) for panel in panels for i in decided]))
+    found["correlation.averaged"] = correlation(one_call_in_each_order)
+    orders = [correlation(lambda item, judge, order=order: one_call(item, judge, order)) for order in ("AB", "BA")]
+    found["correlation.one_order"] = float(np.mean(orders))
     return found
 
 
