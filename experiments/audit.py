@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..model import FileFormatError
-from ..model.cost import parse_toml, read_text
+from ..model.tables import parse_toml, read_text
 from .feasibility import Debate, Scenario
 from .figures import CHECKS, Finding
 from .saved import SavedResult, provenance

@@ -14,8 +14,8 @@ from ..live.identity import require_live
 from ..live.questions import Item, Question, digest
 from ..model import FileFormatError, InputError, Population, Price, PriceList, Pricing, Protocol, judging, protocol_names
 from ..model import exact as exact_law
-from ..model.cost import parse_toml, read_text
 from ..model.judging.protocols import protocol_dict, read_judging_protocol
+from ..model.tables import parse_toml, read_text
 from .families import Case, find_case, judging_case, reasoning_case
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ..model import Protocol
-from ..model.cost import parse_toml, read_text
 from ..model.errors import FileFormatError
 from ..model.judging import JudgingProtocol
 from ..model.judging.protocols import FAMILIES, read_judging_protocol
+from ..model.tables import parse_toml, read_text
 
 __all__ = ["is_protocol_file", "read_protocol_file"]
 

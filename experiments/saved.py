@@ -22,8 +22,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from rich.console import Console
 
 from ..model import Estimate, FileFormatError, InputError, ParameterError, Result
-from ..model.cost import read_text
-from ..model.tables import plain
+from ..model.tables import plain, read_text
 from .console import emit, write_text
 
 __all__ = ["SavedResult", "deliver", "load_frame", "load_result", "provenance", "to_frame"]

@@ -23,9 +23,8 @@ import numpy.typing as npt
 
 from ..model import ParameterError, Population
 from ..model.checks import require_count, require_one_of, require_probability
-from ..model.cost import parse_toml
 from ..model.difficulty import question_law
-from ..model.tables import build
+from ..model.tables import build, parse_toml
 
 __all__ = ["DebateLaw", "SequentialDebate", "debate_law", "shipped_debates"]
 

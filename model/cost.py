@@ -17,21 +17,18 @@ error, never zero.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from .checks import require_count, require_range
 from .errors import FileFormatError, InputError
+from .tables import parse_toml, preset_text, read_text
 
 __all__ = ["PROMPTS", "Price", "PriceList", "Tokens", "load_prices"]
 
 PROMPTS = ("local", "transcript")
 _TOP = 1e7
-_LARGEST_FILE = 16 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +179,7 @@ def load_prices(path: str | Path | None = None) -> PriceList:
     """
     if path is None:
         name = "the example price list"
-        text = (resources.files(__package__) / "presets" / "prices-example.toml").read_text(encoding="utf-8")
+        text = preset_text("prices-example.toml")
     else:
         name = str(path)
         text = read_text(path)
@@ -224,32 +221,3 @@ def _read_price(name: str, model: str, entry: object) -> Price:
             )
         values.append(float(value))
     return Price(model, *values)
-
-
-def read_text(path: str | Path) -> str:
-    """Read a small UTF-8 file of a user's.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, is not UTF-8, or is larger than 16 MiB.
-    """
-    path = Path(path)
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_LARGEST_FILE + 1)
-        if len(data) > _LARGEST_FILE:
-            raise FileFormatError(path, f"the file is larger than {_LARGEST_FILE // 2**20} MiB; this is no parameter file.")
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise FileFormatError(path, "the file is not UTF-8 text.") from None
-    except (OSError, ValueError) as error:
-        raise FileFormatError(path, f"cannot be read ({getattr(error, 'strerror', None) or error}).") from None
-
-
-def parse_toml(name: str | Path, text: str, decimal: Callable[[str], Any] = float) -> dict[str, Any]:
-    """Parse TOML, decimals by ``decimal``; a syntax error names file, line and column."""
-    try:
-        return tomllib.loads(text, parse_float=decimal)
-    except (ValueError, RecursionError) as error:  # RecursionError: arrays within arrays within arrays
-        raise FileFormatError(name, f"no valid TOML: {error}") from None

@@ -7,21 +7,19 @@ populations are facts fitted to logs that others published; ``calibrate`` writes
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from .cost import Tokens, parse_toml, read_text
+from .cost import Tokens
 from .deciding import ConfidenceLaw
 from .difficulty import BetaDifficulty, BetaShare, Difficulty, FixedShare, MixtureDifficulty, Share
-from .errors import FileFormatError, InputError, ParameterError
+from .errors import FileFormatError, ParameterError
 from .response import RULES, Copying, ResponseRule
 from .signals import Signals
-from .tables import build, to_toml
+from .tables import build, mapping, shipped, shipped_or_file, to_toml
 
 __all__ = ["DEFAULT_POPULATION", "DEFAULT_SOURCES", "Population", "load_population", "population_names"]
 
@@ -145,15 +143,15 @@ class Population:
         try:
             difficulty = _read_difficulty(data["difficulty"], where)
             misconception = _read_share(data.get("misconception"), difficulty, where)
-            response_table = dict(_table(data.get("response", {}), "response", where))
+            response_table = dict(mapping(data.get("response", {}), "response", where))
             rule = response_table.pop("rule", Copying.rule)
             if not isinstance(rule, str) or rule not in RULES:
                 raise ParameterError("response.rule", rule, "one of " + ", ".join(RULES))
-            confidence = {k: _numbers(f"confidence.{k}", v) for k, v in _table(data.get("confidence", {}), "confidence", where).items()}
+            confidence = {k: _numbers(f"confidence.{k}", v) for k, v in mapping(data.get("confidence", {}), "confidence", where).items()}
             calibrated = data.get("calibrated", True)
             if not isinstance(calibrated, bool):
                 raise ParameterError("calibrated", calibrated, "true or false")
-            borrowed = {str(k): str(v) for k, v in _table(data.get("borrowed", {}), "borrowed", where).items()}
+            borrowed = {str(k): str(v) for k, v in mapping(data.get("borrowed", {}), "borrowed", where).items()}
             for part, origin in DEFAULT_SOURCES.items():
                 if part not in data:
                     borrowed.setdefault(part, origin)
@@ -169,7 +167,7 @@ class Population:
                 calibrated=calibrated,
                 source=str(data.get("source", "")),
                 borrowed=borrowed,
-                fit=_table(data.get("fit", {}), "fit", where),
+                fit=mapping(data.get("fit", {}), "fit", where),
             )
         except ParameterError as error:
             raise FileFormatError(where, str(error)) from None
@@ -184,12 +182,6 @@ DEFAULT_SOURCES = {
 """Where the defaults of the parts that a population file may leave out come from."""
 
 _SHARE_NAMES: dict[type, str] = {FixedShare: "fixed", BetaShare: "beta"}
-
-
-def _table(value: object, name: str, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise FileFormatError(where, f"{name} = {value!r} is no table; write [{name}].")
-    return value
 
 
 def _numbers(field: str, value: object) -> tuple[Any, ...]:
@@ -208,7 +200,7 @@ def _difficulty_table(difficulty: Difficulty) -> dict[str, Any]:
 
 
 def _read_difficulty(value: object, where: str) -> Difficulty:
-    table = dict(_table(value, "difficulty", where))
+    table = dict(mapping(value, "difficulty", where))
     law = table.pop("law", "beta")
     if law == "beta":
         return build(BetaDifficulty, table, "difficulty", where)
@@ -225,7 +217,7 @@ def _read_share(value: object, difficulty: Difficulty, where: str) -> Share | No
         if isinstance(difficulty, MixtureDifficulty) and difficulty.w:
             return None
         raise FileFormatError(where, 'no [misconception] table; give law = "fixed" with w, or law = "beta" with a and b.')
-    table = dict(_table(value, "misconception", where))
+    table = dict(mapping(value, "misconception", where))
     law = table.pop("law", "fixed")
     if law == "fixed":
         return build(FixedShare, table, "misconception", where)
@@ -236,13 +228,7 @@ def _read_share(value: object, difficulty: Difficulty, where: str) -> Share | No
 
 @lru_cache(maxsize=1)
 def _shipped() -> dict[str, Population]:
-    text = (resources.files(__package__) / "presets" / "populations.toml").read_text(encoding="utf-8")
-    tables = parse_toml("populations.toml", text)
-    return {
-        name: Population.from_dict({"name": name, **table}, f"preset population {name}")
-        for name, table in tables.items()
-        if isinstance(table, dict)
-    }
+    return shipped("populations.toml", "population", Population.from_dict)
 
 
 def population_names() -> list[str]:
@@ -258,11 +244,4 @@ def load_population(name_or_file: str | Path) -> Population:
     InputError
         If it is neither.
     """
-    name = str(name_or_file)
-    if name in _shipped():
-        return _shipped()[name]
-    path = Path(name_or_file)
-    if path.suffix == ".toml" or os.path.exists(path):  # unlike Path.exists, this takes a name that is too long for no file
-        text = read_text(path)
-        return Population.from_dict(parse_toml(path, text), str(path))
-    raise InputError(f'"{name}" is neither a shipped population nor a file. Shipped: {", ".join(_shipped())}. Files end in .toml.')
+    return shipped_or_file(name_or_file, _shipped(), "population", Population.from_dict)

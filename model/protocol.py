@@ -20,16 +20,15 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 from .checks import require_count, require_one_of
-from .cost import PROMPTS, parse_toml
+from .cost import PROMPTS
 from .deciding import VOTES
 from .errors import FileFormatError, InputError, ParameterError
 from .scheduling import ConfidenceGate, Gate, OracleGate, Tier, UncertaintyGate
 from .stopping import AdaptiveConsistency, FixedRounds, RoundStop, SamplingStop, StableConsensus, TokenBudget, Window
-from .tables import build, plain
+from .tables import build, plain, shipped
 
 __all__ = ["INITIAL", "MOST_CHAINS", "TARGETS", "Protocol", "load_protocol", "protocol_names"]
 
@@ -185,13 +184,7 @@ def _read_kind(table: object, kinds: Mapping[str, type], field: str, where: str)
 
 @lru_cache(maxsize=1)
 def _shipped() -> dict[str, Protocol]:
-    text = (resources.files(__package__) / "presets" / "protocols.toml").read_text(encoding="utf-8")
-    tables = parse_toml("protocols.toml", text)
-    return {
-        name: Protocol.from_dict({"name": name, **table}, f"preset protocol {name}")
-        for name, table in tables.items()
-        if isinstance(table, dict)
-    }
+    return shipped("protocols.toml", "protocol", Protocol.from_dict)
 
 
 def protocol_names() -> list[str]:

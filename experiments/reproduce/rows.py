@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...model import FileFormatError
-from ...model.cost import parse_toml, read_text
+from ...model.tables import parse_toml, read_text
 from ..saved import SavedResult
 
 __all__ = ["FITTED", "INPUT", "NOT_POSSIBLE", "PREDICTED", "Choice", "Reproduction", "Row", "Simulated", "read_file"]

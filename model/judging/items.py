@@ -24,14 +24,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from ..checks import require_one_of, require_positive, require_probability, require_range
-from ..cost import parse_toml, read_text
-from ..errors import FileFormatError, InputError, ParameterError
-from ..tables import build, to_toml
+from ..errors import FileFormatError, ParameterError
+from ..tables import build, mapping, shipped, shipped_or_file, to_toml
 from .agreement import TIES
 from .cost import JudgingTokens
 from .gaps import GAP_LAWS, BetaGap, GapLaw
@@ -328,7 +326,7 @@ class JudgingPopulation:
         if not isinstance(judges, (list, tuple)) or not judges:
             raise FileFormatError(where, "no judges; a judging population lists them as [[judges]].")
         try:
-            borrowed = dict(_mapping(values.get("borrowed", {}), "borrowed", where))
+            borrowed = dict(mapping(values.get("borrowed", {}), "borrowed", where))
             for part in _PARTS:
                 if part not in values:
                     borrowed.setdefault(part, "Adjourn's defaults")
@@ -338,7 +336,7 @@ class JudgingPopulation:
                 judges=tuple(_read_judge(judge, where) for judge in judges),
                 **{key: build(kind, values.get(key, {}), key, where) for key, kind in _PARTS.items()},
                 borrowed={str(key): str(value) for key, value in borrowed.items()},
-                fit=_mapping(values.get("fit", {}), "fit", where),
+                fit=mapping(values.get("fit", {}), "fit", where),
             )
         except ParameterError as error:
             raise FileFormatError(where, str(error)) from None
@@ -354,20 +352,14 @@ _PARTS: dict[str, Any] = {
 }
 
 
-def _mapping(value: object, name: str, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise FileFormatError(where, f"{name} = {value!r} is no table; write [{name}].")
-    return value
-
-
 def _judge_table(judge: Judge) -> dict[str, Any]:
     return {**vars(judge), "gap": {"law": judge.gap.law, **vars(judge.gap)}}
 
 
 def _read_judge(value: object, where: str) -> Judge:
-    table = dict(_mapping(value, "judges", where))
+    table = dict(mapping(value, "judges", where))
     if "gap" in table:
-        gap = dict(_mapping(table["gap"], "gap", where))
+        gap = dict(mapping(table["gap"], "gap", where))
         law = gap.pop("law", BetaGap.law)
         if law not in GAP_LAWS:
             raise ParameterError("gap.law", law, "one of " + ", ".join(GAP_LAWS))
@@ -377,13 +369,7 @@ def _read_judge(value: object, where: str) -> Judge:
 
 @lru_cache(maxsize=1)
 def _shipped() -> dict[str, JudgingPopulation]:
-    text = (resources.files(__package__).joinpath("..") / "presets" / "judging-populations.toml").read_text(encoding="utf-8")
-    tables = parse_toml("judging-populations.toml", text)
-    return {
-        name: JudgingPopulation.from_dict({"name": name, **table}, f"preset population {name}")
-        for name, table in tables.items()
-        if isinstance(table, dict)
-    }
+    return shipped("judging-populations.toml", "population", JudgingPopulation.from_dict)
 
 
 def judging_population_names() -> list[str]:
@@ -399,10 +385,4 @@ def load_judging_population(name_or_file: str | Path) -> JudgingPopulation:
     InputError
         If it is neither.
     """
-    name = str(name_or_file)
-    if name in _shipped():
-        return _shipped()[name]
-    path = Path(name_or_file)
-    if path.suffix == ".toml" or path.exists():
-        return JudgingPopulation.from_dict(parse_toml(path, read_text(path)), str(path))
-    raise InputError(f'"{name}" is neither a shipped judging population nor a file. Shipped: {", ".join(_shipped())}. Files end in .toml.')
+    return shipped_or_file(name_or_file, _shipped(), "judging population", JudgingPopulation.from_dict)

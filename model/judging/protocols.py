@@ -17,13 +17,11 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 from ..checks import require_count, require_one_of
-from ..cost import parse_toml
 from ..errors import FileFormatError, InputError, ParameterError
-from ..tables import build, plain
+from ..tables import build, plain, shipped
 from .sampling import MOST_ADVOCATES, MOST_JUDGES
 from .stopping import (
     MOST_ROUNDS,
@@ -285,13 +283,7 @@ def read_judging_protocol(data: Mapping[str, Any], where: str = "protocol") -> J
 
 @lru_cache(maxsize=1)
 def _shipped() -> dict[str, JudgingProtocol]:
-    text = (resources.files(__package__).joinpath("..") / "presets" / "judging-protocols.toml").read_text(encoding="utf-8")
-    tables = parse_toml("judging-protocols.toml", text)
-    return {
-        name: read_judging_protocol({"name": name, **table}, f"preset protocol {name}")
-        for name, table in tables.items()
-        if isinstance(table, dict)
-    }
+    return shipped("judging-protocols.toml", "protocol", read_judging_protocol)
 
 
 def judging_protocol_names() -> list[str]:

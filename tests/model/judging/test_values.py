@@ -7,7 +7,6 @@ from hypothesis import given
 from judging_strategies import judging_populations, judging_protocols
 
 from adjourn.model import FileFormatError, InputError, ParameterError, Pricing, load_prices
-from adjourn.model.cost import parse_toml
 from adjourn.model.judging import (
     BetaGap,
     Debate,
@@ -26,6 +25,7 @@ from adjourn.model.judging import (
 from adjourn.model.judging.cost import JudgingCosts, debate_round_tokens
 from adjourn.model.judging.protocols import protocol_dict, read_judging_protocol
 from adjourn.model.judging.weights import panel_weights
+from adjourn.model.tables import parse_toml
 
 PUBLISHED = {"single_judge", "self_consistent_judge", "mec_bpc", "chateval", "prd", "more", "samre"}
 
@@ -146,6 +146,26 @@ def test_every_valid_key_can_be_set_to_what_it_is(protocol, population):
 def test_values_that_cannot_be_meant_are_refused(value):
     with pytest.raises(ParameterError, match="jurors"):
         apply_judging_settings(load_judging_protocol("more"), load_judging_population("mtbench-gpt4"), {"jurors": value})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "key", "value"),
+    [("more", "rho_jury", "2"), ("chateval", "rho_roles", "7"), ("prd", "rho_judges", "-1"), ("samre", "rho_round", "0.9999")],
+)
+def test_a_value_out_of_range_is_refused_under_the_name_that_was_set(protocol, key, value):
+    with pytest.raises(ParameterError, match=rf"^{key} = "):
+        apply_judging_settings(load_judging_protocol(protocol), load_judging_population("mtbench-gpt4"), {key: value})
+
+
+@pytest.mark.parametrize("protocol", ["mec_bpc", "chateval", "more"])
+def test_shifts_that_spread_too_far_for_the_exact_law_are_refused_and_not_waited_for(protocol):
+    policy, population = apply_judging_settings(
+        load_judging_protocol(protocol), load_judging_population("mtbench-gpt4"), {"position_sd": "90"}
+    )
+    if protocol == "more":  # its own share of the shift is small, and an odd jury does not ask for the judge's score
+        population = replace(population, anonymity=1.0)
+    with pytest.raises(InputError, match=r"spreads so far over items.*--engine mc"):
+        simulate_exact(policy, population)
 
 
 # --- costs ---
