@@ -240,7 +240,7 @@ def plot_reliability(
     for (name, points), style in zip(curves.items(), _STYLES * 9, strict=False):
         x, y, lower, upper = (np.array(column) for column in zip(*points, strict=True))
         shown = {**style, "linestyle": "none"}
-        ax.errorbar(x, y, yerr=[np.maximum(y - lower, 0), np.maximum(upper - y, 0)], label=name, capsize=2, markersize=4, **shown)
+        ax.errorbar(x, y, yerr=np.maximum([y - lower, upper - y], 0), label=name, capsize=2, markersize=4, **shown)
     ax.set_xlabel(f"predicted ({unit})")
     ax.set_ylabel(f"observed ({unit}), 95 % interval")
     ax.legend(frameon=False)
