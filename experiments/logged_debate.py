@@ -16,7 +16,9 @@ import numpy.typing as npt
 from ..model import ParameterError, Population
 from .calibrate import Calibration
 from .calibrate.first_answers import FirstAnswers
+from .calibrate.moves import RIGHT
 from .logs import ReasoningLog
+from .logs.columns import MISSING
 from .within import DebateLaw, SequentialDebate, debate_law, shipped_debates
 
 __all__ = ["OWN", "Quantity", "debate_quantities", "own_debate"]
@@ -105,8 +107,8 @@ def _answers(log: ReasoningLog, round_: int) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     rows = np.flatnonzero(log.round == round_)
     for row in rows[np.argsort(log.agent[rows], kind="stable")].tolist():
-        label = -2 if log.right[row] else int(log.answer[row])
-        found.setdefault(int(log.question[row]), []).append(-10 - row if label == -1 else label)
+        label = RIGHT if log.right[row] else int(log.answer[row])
+        found.setdefault(int(log.question[row]), []).append(-10 - row if label == MISSING else label)
     return found
 
 
@@ -208,4 +210,4 @@ def _calls(
 def _plurality_right(labels: Sequence[int]) -> float:
     counts = Counter(labels)
     tied = [label for label, n in counts.items() if n == max(counts.values())]
-    return (-2 in tied) / len(tied)
+    return (RIGHT in tied) / len(tied)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..model import InputError, Population, Pricing
+from ..model import Population, Pricing
 from .advice import Plan
 from .calibrate import Calibration, calibrate
 from .calibrate.judges import calibrate_judges
 from .choosing import Request
-from .logs import JudgeLog, ReasoningLog, read_log, read_mapping
+from .logs import JudgeLog, ReasoningLog, read_log, read_mapping, read_reasoning
 from .plan import ReasoningPilot, make_plan
 from .plan_judging import plan_judging
 
@@ -55,7 +55,7 @@ def plan_from_log(
     return make_plan(fitted, request, pricing(fitted.population.model), advance)
 
 
-def read_pilot(path: Path, column_map: Sequence[str]) -> ReasoningPilot:
+def read_pilot(path: Path) -> ReasoningPilot:
     """Read and fit a log of reasoning debates.
 
     Raises
@@ -63,10 +63,7 @@ def read_pilot(path: Path, column_map: Sequence[str]) -> ReasoningPilot:
     InputError
         If the file is no such log.
     """
-    log = read_any_log(path, column_map)
-    if not isinstance(log, ReasoningLog):
-        raise InputError(f"{path} is a log of judges; this needs answers to questions (question_id, round, agent, answer, correct).")
-    return fitted_pilot(calibrate(log, draws=0))
+    return fitted_pilot(calibrate(read_reasoning(path), draws=0))
 
 
 def fitted_pilot(calibration: Calibration) -> ReasoningPilot:

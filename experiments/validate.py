@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,11 +32,11 @@ from .calibrate import Calibration, calibrate
 from .calibrate.first_answers import FirstAnswers
 from .calibrate.plurality import own_shares
 from .logged_debate import OWN, Quantity, debate_quantities, own_debate
-from .logs import ReasoningLog, read_log
+from .logs import ReasoningLog
 from .resampling import replay
 from .saved import SavedResult, provenance
 
-__all__ = ["Check", "Validation", "read_reasoning", "validate"]
+__all__ = ["Check", "Validation", "validate"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -250,17 +249,3 @@ def _vote_predictor(n: int) -> Callable[[Population, Ints], float]:
 
 def _predictor(protocol: Protocol, unit: str) -> Callable[[Population, Ints], float]:
     return lambda law, _: simulate(protocol, law).mean(unit).mean
-
-
-def read_reasoning(path: Path, column_map: Mapping[str, str]) -> ReasoningLog:
-    """Read a log that must be one of reasoning.
-
-    Raises
-    ------
-    InputError
-        If it is a log of judges.
-    """
-    log = read_log(path, column_map)
-    if not isinstance(log, ReasoningLog):
-        raise InputError(f"{path} is a log of judges; validate needs answers to questions (question_id, round, agent, answer, correct).")
-    return log

@@ -114,10 +114,6 @@ class Trajectory:
     answer: Answer
     outcome: Outcome
 
-    def dominant_counts(self) -> tuple[int, ...]:
-        """Size of the largest cluster after each entry of ``rounds``."""
-        return tuple(_dominant(answers) for answers in self.rounds)
-
 
 def _dominant(answers: Sequence[Answer]) -> int:
     return max(Counter(answers).values())

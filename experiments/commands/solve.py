@@ -49,7 +49,7 @@ def solve(
     if pilot is not None:
         from ..pilots import read_pilot
 
-        fitted = read_pilot(pilot, ())
+        fitted = read_pilot(pilot)
         law, resample = fitted.population, fitted.resample
     with progress("solving", None):
         result = find_missing(

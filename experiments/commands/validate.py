@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from ..console import progress
+from ..logs import read_reasoning
 from ..options import JsonFlag, Seed, picture_file, read_settings
 from ..saved import deliver
-from ..validate import Validation, read_reasoning
+from ..validate import Validation
 from ..validate import validate as run_validation
 
 

@@ -8,5 +8,6 @@ from .columns import JudgeLog as JudgeLog
 from .columns import ReasoningLog as ReasoningLog
 from .reading import read_log as read_log
 from .reading import read_mapping as read_mapping
+from .reading import read_reasoning as read_reasoning
 
-__all__ = ["JudgeLog", "ReasoningLog", "read_log", "read_mapping"]
+__all__ = ["JudgeLog", "ReasoningLog", "read_log", "read_mapping", "read_reasoning"]

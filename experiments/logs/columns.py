@@ -127,8 +127,3 @@ class JudgeLog:
 
     def __len__(self) -> int:
         return len(self.item)
-
-    @property
-    def has_scores(self) -> bool:
-        """Whether any message holds both scores."""
-        return bool(np.any(np.isfinite(self.score_a) & np.isfinite(self.score_b)))

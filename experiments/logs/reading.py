@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...model.errors import FileFormatError, ParameterError
+from ...model.errors import FileFormatError, InputError, ParameterError
 from ..importers import COLUMNS, format_of, import_logs
 from .columns import JudgeLog, ReasoningLog
 from .judging import JUDGING, JudgeRows
@@ -14,7 +14,7 @@ from .reasoning import REASONING, ReasoningRows
 from .rows import Table, open_binary, open_table
 from .values import Record
 
-__all__ = ["read_log", "read_mapping"]
+__all__ = ["read_log", "read_mapping", "read_reasoning"]
 
 
 def read_log(path: str | Path, mapping: Mapping[str, str] | None = None) -> ReasoningLog | JudgeLog:
@@ -54,6 +54,20 @@ def read_log(path: str | Path, mapping: Mapping[str, str] | None = None) -> Reas
         for line, row in table.rows:
             rows.add(Record(path, line, row, names))
         return rows.finish()
+
+
+def read_reasoning(path: str | Path, mapping: Mapping[str, str] | None = None) -> ReasoningLog:
+    """Read a log that must be one of reasoning debates; parameters and other errors as of :func:`read_log`.
+
+    Raises
+    ------
+    InputError
+        If it is a log of judges.
+    """
+    log = read_log(path, mapping)
+    if not isinstance(log, ReasoningLog):
+        raise InputError(f"{path} is a log of judges; this needs answers to questions (question_id, round, agent, answer, correct).")
+    return log
 
 
 def _harness_log(path: Path, harness: str) -> ReasoningLog:

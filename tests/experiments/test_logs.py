@@ -142,7 +142,7 @@ def test_a_log_of_judges_is_told_by_its_columns_and_verdicts_follow_from_scores(
     assert log.verdict.tolist() == [1, 0, ABSTAINED]
     assert log.label.tolist() == [1, 1, 0]
     assert log.swapped.tolist() == [False, True, False]
-    assert log.has_scores
+    assert log.score_a[:2].tolist() == [7, 5]
 
 
 def test_repeated_calls_of_a_judge_are_kept_where_any_differ_and_copies_dropped_where_none_do(tmp_path: Path) -> None:

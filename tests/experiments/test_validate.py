@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adjourn.experiments.logs import read_reasoning
 from adjourn.experiments.plots import plot_reliability
 from adjourn.experiments.resampling import replay
 from adjourn.experiments.saved import load_result
-from adjourn.experiments.validate import read_reasoning, validate
+from adjourn.experiments.validate import validate
 from adjourn.experiments.within import SequentialDebate, debate_law, shipped_debates
 from adjourn.model import AdaptiveConsistency, Copying, InputError, ParameterError, Protocol, Window, load_population, load_protocol
 from adjourn.model.reference import run

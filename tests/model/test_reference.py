@@ -70,7 +70,7 @@ def test_a_stable_consensus_ends_the_debate_and_says_so():
     rounds = [["right", "right", "wrong"], ["right"] * 3, ["right"] * 3]
     trajectory = run(debate(), GSM8K, Recorded(["wrong", "right", "right"], rounds))
     assert trajectory.stop_reason is StopReason.CONSENSUS
-    assert trajectory.dominant_counts() == (2, 2, 3, 3)
+    assert [max(map(answers.count, answers)) for answers in trajectory.rounds] == [2, 2, 3, 3]
     assert (trajectory.outcome.rounds, trajectory.answer) == (3, "right")
 
 
