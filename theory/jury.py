@@ -298,8 +298,9 @@ def chance_agreement(accuracy: float, kappa: float) -> float:
 def class_share_bounds(accuracy: float, kappa: float) -> tuple[float, float]:
     """Smallest and largest share of the largest of two classes that (accuracy, kappa) allow.
 
-    With share q and disagreement d = 1 - accuracy the judge's share of the class lies in [q - d, q + d]; p_e = q m + (1-q)(1-m) must be
-    reached. The lower bound holds for any number of classes.
+    With share q and disagreement d = 1 - accuracy the judge's share m of the class lies in [q - d, q + d]; p_e = q m + (1-q)(1-m) must be
+    reached. The lower bound holds for any number of classes where p_e is at least 1/2: with h the second largest share,
+    p_e <= q m + h (1 - m). If q < 1/2 then h <= q and p_e <= q < 1/2; so q >= 1/2, h <= 1 - q, and the value of two classes is the most.
 
     Raises
     ------
@@ -352,13 +353,14 @@ def _j3_derive() -> Iterator[Check]:
     half = sympy.Rational(1, 2)
     yield equal("balanced binary labels: p_e = 1/2 whatever the judge does", half * q + half * (1 - q), half)
     yield equal("so kappa = 2a - 1", (a - half) / (1 - half), 2 * a - 1)
-    q2, q3, move = sympy.symbols("q_2 q_3 e", positive=True)
-    lost = (q2 + q3) ** 2 - q2**2 - q3**2
+    m, h = sympy.symbols("m h", positive=True)
+    most, two = q * m + h * (1 - m), q * m + (1 - q) * (1 - m)
     yield equal(
-        "splitting a class of share q2 + q3 lowers p_e by 2 q2 q3, and moving e <= q3 instead wins back e q2",
-        lost - move * q2,
-        q2 * (2 * q3 - move),
+        "more classes: with the second largest share h <= 1 - q, p_e <= q m + h (1 - m), at most that of two classes",
+        two - most,
+        (1 - q - h) * (1 - m),
     )
+    yield equal("and where q < 1/2, so that h <= q, p_e <= q: less than 1/2", q - most, (q - h) * (1 - m))
 
 
 def _j3_witness() -> Iterator[Check]:
@@ -397,8 +399,10 @@ def _j3_law(*, a: float, b: float, c: float, d: float, e: float) -> Iterator[Che
     accuracy, kappa, largest = kappa_of(table)
     expected = chance_agreement(accuracy, kappa)
     yield at_most("p_e is at most the largest share", expected, largest, 1e-12)
-    if accuracy**2 >= 2 * (accuracy - expected):
-        yield at_most("three classes: the lower bound holds", class_share_bounds(accuracy, kappa)[0], largest, 1e-12)
+    if expected >= 0.5:
+        yield at_most(
+            "three classes: the lower bound holds where p_e is at least 1/2", class_share_bounds(accuracy, kappa)[0], largest, 1e-12
+        )
 
 
 J3 = Claim(
@@ -406,7 +410,8 @@ J3 = Claim(
     title="Kappa and accuracy fix the class shares",
     statement=(
         "An accuracy of 86.3 % with kappa .60 needs a largest human class of at least 72.0 % (71.5 % within rounding) and, with two "
-        "classes, at most 85.7 %. The easy bound is 65.8 %. Balanced binary labels would force kappa = 2a - 1 = .726."
+        "classes, at most 85.7 %. The easy bound is 65.8 %. The lower bound holds for any number of classes where chance agreement is "
+        "at least 1/2 (here .6575). Balanced binary labels would force kappa = 2a - 1 = .726."
     ),
     latex=(
         r"p_e = \frac{a - \kappa}{1 - \kappa}, \qquad \frac{a + \sqrt{a^2 - 2(a - p_e)}}{2} \le q_{\max} \le \frac{(2 - a) + \sqrt{(2 "
@@ -419,7 +424,11 @@ J3 = Claim(
     law=_j3_law,
     world={"classes": 2},
     assumptions=(
-        Assumption("two classes", "labels have two classes; the lower bound needs no such assumption, the upper one does", {"classes": 3}),
+        Assumption(
+            "two classes",
+            "labels have two classes; the lower bound needs no such assumption (p_e is above 1/2 here), the upper one does",
+            {"classes": 3},
+        ),
     ),
     conclusion=_j3_conclusion,
 )
