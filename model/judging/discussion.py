@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from scipy.interpolate import make_interp_spline
 from scipy.special import ndtr
 
 from ..errors import InputError
@@ -24,7 +26,7 @@ from .gaps import GapLaw, GaussianGap, Shifts, ZeroInflatedBetaGap
 from .items import JudgingPopulation
 from .outcomes import JUDGING_REASONS, JudgingTally, outcome_shape
 from .protocols import Discussion
-from .quadrature import Bend, evidence, normal_nodes
+from .quadrature import Bend, evidence, shift_nodes
 from .stopping import JudgingStopReason
 from .verdicts import joint_verdicts, mean_verdicts
 
@@ -35,6 +37,7 @@ Floats = npt.NDArray[np.float64]
 CELLS = 256
 NODES = {2: 24, 3: 14, 4: 9}
 CHUNK = 4096
+_FEW_SHIFTS = 6
 
 
 def evaluate_discussion(protocol: Discussion, population: JudgingPopulation) -> JudgingTally:
@@ -51,7 +54,7 @@ def evaluate_discussion(protocol: Discussion, population: JudgingPopulation) -> 
     rho = population.discussion.rho_diverse if protocol.roles == "diverse" else population.discussion.rho_single
     anonymity = population.anonymity if protocol.anonymised else 1.0
     noise = math.sqrt(judge.gap.error_variance)
-    spread, shift_weight = normal_nodes(anonymity * judge.position_sd, noise)
+    spread, shift_weight = shift_nodes(anonymity * judge.position_sd, noise, dear=protocol.order != "fixed")
     shifts = anonymity * judge.position + spread
     bends = [
         Bend(sign * at + tie, noise / math.sqrt(n))
@@ -62,6 +65,7 @@ def evaluate_discussion(protocol: Discussion, population: JudgingPopulation) -> 
     nodes = evidence(population.items, judge.sigma_b**2 * (rho + (1 - rho) / n) + judge.verbosity**2, bends)
     apart, apart_weight = _deviations(n, judge.sigma_b * math.sqrt(1 - rho))
     law = _DiscussionLaw(protocol, judge.gap, 1 - population.discussion.pull * n / (n - 1), nodes.e, apart)
+    outcomes = _as_function_of_shift(law, shifts, noise / math.sqrt(n))
     masses = np.zeros(outcome_shape(protocol))
     ties = JudgingStopReason.ROUND_LIMIT if protocol.until_agreement else JudgingStopReason.SCORED
     masses[:, 1, protocol.turns, JUDGING_REASONS.index(ties)] = judge.undecided * nodes.weight.sum(axis=0)
@@ -69,7 +73,7 @@ def evaluate_discussion(protocol: Discussion, population: JudgingPopulation) -> 
     fresh, same, known = judge.undecided, judge.undecided, True
     shift_weight = (1 - judge.undecided) * shift_weight
     for shift, share in zip(shifts, shift_weight, strict=True):
-        once, turned = law.outcomes(shift), law.outcomes(-shift)
+        once, turned = outcomes(float(shift)), outcomes(-float(shift))
         masses[:, :3] += share * np.einsum("nl,d,ndvrs->lvrs", nodes.weight, apart_weight, once)
         a, b = once.sum(axis=(3, 4)), turned.sum(axis=(3, 4))
         fresh += share * float(np.einsum("n,d,ndv->", weight, apart_weight, a * b))
@@ -77,6 +81,28 @@ def evaluate_discussion(protocol: Discussion, population: JudgingPopulation) -> 
         known = kept is not None
         same += 0.0 if kept is None else share * float(np.einsum("n,d,nd->", weight, apart_weight, kept))
     return JudgingTally(masses, same if known else None, fresh)
+
+
+def _as_function_of_shift(law: _DiscussionLaw, shifts: Floats, width: float) -> Callable[[float], Floats]:
+    """Outcomes as a function of the position shift; ``width`` is that over which they bend in e.
+
+    A fixed order only moves the mean stance: where there are many shifts, tabulate once and interpolate (order 8).
+    """
+    if law.protocol.order != "fixed" or len(shifts) < _FEW_SHIFTS:
+        return law.outcomes
+    reach, flat = float(np.abs(shifts).max()), law.gap.flat_beyond + float(np.abs(law.apart).max())
+    low, high = max(float(law.e.min()) - reach, -flat), min(float(law.e.max()) + reach, flat)
+    grid = np.linspace(low, high, math.ceil((high - low) / (min(0.5, width) / 4)) + 8)
+    table = _DiscussionLaw(law.protocol, law.gap, law.shrink, grid, law.apart).outcomes(0.0)
+    used = table.any(axis=(0, 1))
+    spline = make_interp_spline(grid, table[:, :, used], k=7)
+
+    def outcomes(shift: float) -> Floats:
+        result = np.zeros((len(law.e), *table.shape[1:]))
+        result[:, :, used] = np.maximum(spline(np.clip(law.e + shift, low, high)), 0.0)
+        return result
+
+    return outcomes
 
 
 def _deviations(n: int, sd: float) -> tuple[Floats, Floats]:

@@ -187,6 +187,11 @@ class GapLaw:
         """Variance of one judgement's noise on the scale of e, at e = 0."""
         raise NotImplementedError
 
+    @property
+    def flat_beyond(self) -> float:
+        """Effective differences beyond this size make no difference to the law."""
+        return math.inf
+
     def with_error_variance(self, variance: float) -> Any:
         """Return the law whose :attr:`error_variance` is this."""
         raise NotImplementedError
@@ -334,6 +339,11 @@ class BetaGap(GapLaw):
         """Variance of one judgement's noise on the scale of e, at e = 0."""
         return math.pi / 2 / (self.nu + 1) / self.scale**2
 
+    @property
+    def flat_beyond(self) -> float:
+        """Effective differences beyond this size make no difference to the law."""
+        return EDGE / self.scale
+
     def with_error_variance(self, variance: float) -> BetaGap:
         """Return the law with this error variance."""
         return replace(self, nu=math.pi / 2 / (variance * self.scale**2) - 1)
@@ -394,6 +404,11 @@ class ZeroInflatedBetaGap(GapLaw):
     def error_variance(self) -> float:
         """Variance of one judgement's noise on the scale of e, at e = 0."""
         return (1 - self.zero) * self.plain.error_variance
+
+    @property
+    def flat_beyond(self) -> float:
+        """Effective differences beyond this size make no difference to the law."""
+        return self.plain.flat_beyond
 
     def with_error_variance(self, variance: float) -> ZeroInflatedBetaGap:
         """Return the law with this error variance and the same share of zeros."""
@@ -471,6 +486,11 @@ class RubricGap(GapLaw):
         """Variance of one judgement's noise on the scale of e, at e = 0, without rounding and clipping."""
         return self.sd**2 / (3 * self.scale**2)
 
+    @property
+    def flat_beyond(self) -> float:
+        """Effective differences beyond this size make no difference to the law: every criterion is at an end of its scale."""
+        return (2 * TOP_SCORE + 16 * self.sd) / self.scale
+
     def with_error_variance(self, variance: float) -> RubricGap:
         """Return the law with this error variance."""
         return replace(self, sd=self.scale * math.sqrt(3 * variance))
@@ -511,7 +531,7 @@ class RubricGap(GapLaw):
 @lru_cache(maxsize=16)
 def _rubric_table(law: RubricGap) -> tuple[Floats, Floats]:
     """Cumulative probabilities of a rubric's points on a grid of e beyond whose ends every criterion is at its own end."""
-    edge = (2 * TOP_SCORE + 16 * law.sd) / law.scale
+    edge = law.flat_beyond
     step = law.sd / law.scale / 6
     grid = np.linspace(-edge, edge, 2 * math.ceil(edge / step) + 1)
     return grid, np.cumsum(law.points(grid), axis=1)

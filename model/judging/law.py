@@ -32,7 +32,7 @@ from .items import JudgingPopulation
 from .jury import effective_number, factor_nodes, majority_width, vote_masses, vote_probability
 from .outcomes import JUDGING_REASONS, JudgingTally, outcome_shape, summarise_judging
 from .protocols import Debate, Discussion, JudgingProtocol, Panel
-from .quadrature import Bend, evidence, normal_nodes
+from .quadrature import Bend, evidence, shift_nodes
 from .stopping import REASONS, FixedRounds, JudgingStopReason, LeadBy, SignAgreement, TokenBudget
 from .verdicts import draws_once, joint_verdicts
 
@@ -90,7 +90,7 @@ class _DebateLaw:
         anonymity = population.anonymity if protocol.anonymised else 1.0
         self.jury_shift = anonymity * self.jury.position
         sd = anonymity * self.judge.position_sd
-        node, self.shift_weight = normal_nodes(sd, math.sqrt(self.judge.gap.error_variance))
+        node, self.shift_weight = shift_nodes(sd, math.sqrt(self.judge.gap.error_variance), dear=protocol.order != "fixed")
         self.shift = anonymity * self.judge.position + node
         self.arguments = argument_shifts(protocol, population.debate.argument_sd)
 

@@ -25,7 +25,7 @@ from .gaps import GapLaw, GaussianGap, Shifts, ZeroInflatedBetaGap
 from .items import Judge, JudgingPopulation
 from .outcomes import JUDGING_REASONS, JudgingTally, outcome_shape
 from .protocols import Panel
-from .quadrature import NODES, Bend, evidence, normal_nodes
+from .quadrature import NODES, Bend, evidence, normal_nodes, shift_nodes
 from .stopping import JudgingStopReason
 from .verdicts import draws_once, joint_verdicts, mean_verdicts, sign_masses
 from .weights import panel_weights
@@ -70,7 +70,8 @@ def _tally(protocol: Panel, table: Floats, same: float | None, fresh: float | No
 def _one_judge(protocol: Panel, population: JudgingPopulation, judge: Judge) -> JudgingTally:
     anonymity = population.anonymity if protocol.anonymised else 1.0
     noise = math.sqrt(judge.gap.error_variance)
-    spread, shift_weight = normal_nodes(anonymity * judge.position_sd, noise)
+    averages = protocol.combine == "score" and protocol.calls_each > 1
+    spread, shift_weight = shift_nodes(anonymity * judge.position_sd, noise, dear=averages)
     shifts = anonymity * judge.position + spread
     ends = {float(shifts.min()), float(shifts.max()), anonymity * judge.position}
     bends = [
@@ -85,7 +86,8 @@ def _one_judge(protocol: Panel, population: JudgingPopulation, judge: Judge) -> 
     table, fresh, same = np.outer(nodes.weight.sum(axis=0), [0.0, judge.undecided, 0.0]), judge.undecided, judge.undecided
     known = True
     for shift, share in zip(shifts, shift_weight, strict=True):
-        once, turned = _verdicts(protocol, judge.gap, nodes.e, shift), _verdicts(protocol, judge.gap, nodes.e, -shift)
+        once = _verdicts(protocol, judge.gap, nodes.e, shift)
+        turned = once if protocol.order != "fixed" else _verdicts(protocol, judge.gap, nodes.e, -shift)
         table += decided * share * np.einsum("nl,nv->lv", nodes.weight, once)
         fresh += decided * share * float(weight @ (once * turned).sum(axis=1))
         kept = _same(protocol, judge.gap, nodes.e, shift, once, turned) if known else None
@@ -304,7 +306,7 @@ class PanelNodes:
         grid = np.linspace(low, high, max(16, math.ceil((high - low) / (min(self._width(judge), 1.0) / (2 if self.coarse else 4))) + 8))
         noise = (1.5 if self.coarse else 1.0) * math.sqrt(own.judge.gap.error_variance / self.protocol.calls_each)
         bias, bias_weight = normal_nodes(own.bias, noise)
-        shift, shift_weight = normal_nodes(own.shift, noise)
+        shift, shift_weight = shift_nodes(own.shift, noise, dear=False)
         total: Floats | float = 0.0
         for s, w in zip(shift, shift_weight, strict=True):
             points = law(own.judge, np.add.outer(grid, bias).ravel(), self.anonymity * judge.position + s)

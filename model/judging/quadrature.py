@@ -17,13 +17,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from ..errors import InputError
 from .items import ItemLaw
 
-__all__ = ["Bend", "Evidence", "evidence", "normal_nodes"]
+__all__ = ["Bend", "Evidence", "evidence", "normal_nodes", "shift_nodes"]
 
 Floats = npt.NDArray[np.float64]
 
 REACH = 8.5
+MOST_SHIFTS, MOST_DEAR_SHIFTS = 2000, 300
+"""Most nodes of a position shift: where a node costs little, and where it costs a law of its own."""
 NODES = 12
 _HERMITE = ((0.25, 6), (0.5, 10), (0.8, 16))
 """Largest sd in units of the integrand's width, and nodes that are exact to about 1e-9 there."""
@@ -124,3 +127,20 @@ def normal_nodes(sd: float, width: float) -> tuple[Floats, Floats]:
     places = np.arange(-half, half + 1) * step
     density = np.exp(-(places**2) / 2)
     return np.asarray(sd * places, dtype=np.float64), np.asarray(density / density.sum())
+
+
+def shift_nodes(sd: float, width: float, dear: bool) -> tuple[Floats, Floats]:
+    """Nodes and weights of a position shift of this spread over items; ``dear`` where each costs a law of its own.
+
+    Raises
+    ------
+    InputError
+        If there would be too many of them.
+    """
+    nodes, weight = normal_nodes(sd, width)
+    if len(nodes) > (MOST_DEAR_SHIFTS if dear else MOST_SHIFTS):
+        raise InputError(
+            f"the exact law does not reach a position shift that spreads so far over items (sd {sd:g}) beside a noise of {width:.2g}; "
+            "use --engine mc or --engine reference."
+        )
+    return nodes, weight

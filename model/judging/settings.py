@@ -18,12 +18,14 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from ..checks import require_probability, require_range
 from ..errors import ParameterError
 from ..settings import as_count, as_number, as_switch
 from ..stopping import TokenBudget
 from .agreement import TIES
 from .gaps import BetaGap, GaussianGap, RubricGap, ZeroInflatedBetaGap
 from .items import Judge, JudgingPopulation
+from .jury import MOST_RHO
 from .protocols import Debate, Discussion, JudgingProtocol, Panel
 from .stopping import GapStable, LeadBy, ReleasedCode, SignAgreement
 
@@ -179,6 +181,7 @@ def _only(numbers: Mapping[str, float], keys: tuple[str, ...]) -> dict[str, floa
 def _jury_changes(protocol: JudgingProtocol, numbers: Mapping[str, float]) -> dict[str, float]:
     changes = _only(numbers, ("sensitivity", "rho_arguments", "position"))
     if "rho_jury" in numbers:
+        require_range("rho_jury", numbers["rho_jury"], 0, MOST_RHO)
         personas = isinstance(protocol, Debate) and protocol.personas
         changes["rho_personas" if personas else "rho"] = numbers["rho_jury"]
     return changes
@@ -187,6 +190,7 @@ def _jury_changes(protocol: JudgingProtocol, numbers: Mapping[str, float]) -> di
 def _discussion_changes(protocol: JudgingProtocol, numbers: Mapping[str, float]) -> dict[str, float]:
     changes = _only(numbers, ("pull",))
     if "rho_roles" in numbers:
+        require_probability("rho_roles", numbers["rho_roles"])
         single = isinstance(protocol, Discussion) and protocol.roles == "single"
         changes["rho_single" if single else "rho_diverse"] = numbers["rho_roles"]
     return changes
@@ -200,8 +204,7 @@ def _set_judge(judge: Judge, numbers: Mapping[str, float]) -> Judge:
     if "position" in numbers:
         changes.setdefault("position_sd", 0.0)
     if "rho_judges" in numbers:
-        if not 0 <= numbers["rho_judges"] <= 1:
-            raise ParameterError("rho_judges", numbers["rho_judges"], "a number from 0 to 1")
+        require_probability("rho_judges", numbers["rho_judges"])
         changes["loading"] = math.sqrt(numbers["rho_judges"])
     changed = replace(judge, **changes, gap=gap)
     if "rho_round" not in numbers:
@@ -222,6 +225,13 @@ def _split_error(judge: Judge, rho: float, noise_set: bool, bias_set: bool) -> J
     if bias_set:
         if rho == 0 or judge.sigma_b == 0:
             raise ParameterError("rho_round", rho, "above 0 where sigma_b is set above 0", "Leave sigma_b out.")
-        return replace(judge, gap=judge.gap.with_error_variance(judge.sigma_b**2 * (1 - rho) / rho))
+        return replace(judge, gap=_noise_of(judge, judge.sigma_b**2 * (1 - rho) / rho, rho))
     total = judge.sigma_b**2 + noise
-    return replace(judge, sigma_b=math.sqrt(rho * total), gap=judge.gap.with_error_variance((1 - rho) * total))
+    return replace(judge, sigma_b=math.sqrt(rho * total), gap=_noise_of(judge, (1 - rho) * total, rho))
+
+
+def _noise_of(judge: Judge, variance: float, rho: float) -> Any:
+    try:
+        return judge.gap.with_error_variance(variance)
+    except ParameterError as error:
+        raise ParameterError("rho_round", rho, "one that the gap law's noise reaches", f"It asks for this: {error}") from None
