@@ -118,6 +118,10 @@ class ClassShares:
     largest: float
 
 
+_ROUNDING = 1e-9
+"""An attainable pair at the edge may seem this far outside."""
+
+
 def class_shares(accuracy: float, kappa: float) -> ClassShares:
     r"""Range of the larger label class's share that a reported pair (accuracy, kappa) admits, for two classes.
 
@@ -135,13 +139,14 @@ def class_shares(accuracy: float, kappa: float) -> ClassShares:
         raise ParameterError("kappa", kappa, "below 1, with an accuracy below 1")
     chance = (accuracy - kappa) / (1 - kappa)
     product, gap = 2 * chance - 1, 2 * (1 - accuracy)
-    if not -1 <= product <= 1:
+    if abs(product) > 1 + _ROUNDING:
         raise ParameterError("kappa", kappa, f"one that an accuracy of {accuracy:g} admits")
     ranges = (_range_of_s(product, gap), _range_of_s(-product, 2 * accuracy))
     low, high = max(r[0] for r in ranges), min(r[1] for r in ranges)
-    if low > min(high, 1.0):
+    if low > min(high, 1.0) + _ROUNDING:
         raise ParameterError("kappa", kappa, f"one that an accuracy of {accuracy:g} admits")
-    return ClassShares(chance, max(chance, 0.5), (1 + low) / 2, (1 + min(high, 1.0)) / 2)
+    high = min(high, 1.0)
+    return ClassShares(chance, max(chance, 0.5), (1 + min(low, high)) / 2, (1 + high) / 2)
 
 
 def _range_of_s(product: float, gap: float) -> tuple[float, float]:
