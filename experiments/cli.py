@@ -9,11 +9,13 @@ What is slow to import is imported within :func:`main`, where an interruption is
 from __future__ import annotations
 
 import io
+import logging
 import os
 import signal
 import sys
 import threading
 import traceback
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -66,10 +68,13 @@ def main() -> None:
     _ready_streams()
     arguments = [a for a in sys.argv[1:] if a != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where it keeps its cache is no news to who asked for a picture
     in_main_thread = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, _interrupt) if in_main_thread else None
     try:
-        code = _run(arguments or ["--help"], debug)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
+            code = _run(arguments or ["--help"], debug)
     finally:
         if in_main_thread:
             signal.signal(signal.SIGTERM, before)
@@ -79,6 +84,10 @@ def main() -> None:
 def _interrupt(signum: int, frame: object) -> None:
     """Take a polite request to end (a batch system's, a container's) as Ctrl-C: what was done is saved or shown."""
     raise KeyboardInterrupt
+
+
+def _show_warning(message: Warning | str, *where: object) -> None:
+    sys.stderr.write(f"warning: {_harmless(str(message))}\n")
 
 
 def _ready_streams() -> None:
@@ -101,11 +110,11 @@ def _run(arguments: list[str], debug: bool) -> int:
     except (BrokenPipeError, SystemExit):  # click turns the former into the latter: whoever read the output has enough of it
         _drop_output()
         return 0
-    except BaseException as error:
+    except (Exception, KeyboardInterrupt) as error:
         if debug:
             traceback.print_exc()
         code, message = _explained(error)
-        sys.stderr.write(f"error: {message}\n")
+        sys.stderr.write(f"error: {_harmless(message)}\n")
         return code
 
 
@@ -126,6 +135,11 @@ def _explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, Abort) or _is_interruption(error):
         return 3, "interrupted; nothing was saved."
     return 1, f"unexpected {type(error).__name__}: {error}. This is our fault; run again with --debug and report what it shows."
+
+
+def _harmless(text: str) -> str:
+    """Text with its control characters (of a file's name or value, which could steer a terminal) as codes."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def _is_interruption(error: BaseException | None) -> bool:

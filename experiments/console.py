@@ -19,7 +19,7 @@ from rich.table import Table
 from ..model import Estimate, InputError, Result
 from ..model.tables import plain
 
-__all__ = ["emit", "format_estimate", "progress", "result_table", "screen", "warn", "write_text"]
+__all__ = ["emit", "format_estimate", "progress", "result_table", "screen", "warn", "write_bytes", "write_text"]
 
 UNITS = {
     "accuracy": "share of questions",
@@ -91,22 +91,27 @@ def emit(data: Mapping[str, Any], *, as_json: bool, out: Path | None, show: Call
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all; a pipe or a device is written to as it is, and half a character as its code.
+    """Write a text by :func:`write_bytes`, as UTF-8; half a character is written as its code."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: Path, data: bytes, option: str = "--out") -> None:
+    """Write a file whole or not at all; a pipe or a device is written to as it is.
 
     Raises
     ------
     InputError
-        If it cannot be written.
+        If it cannot be written; the message names the option that gave the path.
     """
     path = Path(path)
     try:
         if path.is_symlink() or (path.exists() and not path.is_file()):  # a link, a pipe or a device is written to, never replaced
-            path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+            path.write_bytes(data)
             return
         handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
-                stream.write(text)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
             mask = os.umask(0)
             os.umask(mask)
             os.chmod(name, 0o666 & ~mask)
@@ -115,7 +120,7 @@ def write_text(path: Path, text: str) -> None:
             os.unlink(name)
             raise
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}. Choose another place with --out.") from None
+        raise InputError(f"cannot write {path}: {error.strerror or error}. Choose another place with {option}.") from None
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ..model import Estimate, InputError, ParameterError
-from .console import UNITS
+from .console import UNITS, write_bytes
 
 if TYPE_CHECKING:
     from .discovery import Discovery
@@ -66,12 +67,13 @@ def save_plot(ax: Axes, path: str | Path) -> None:
     InputError
         If it cannot be written.
     """
+    figure, drawn = ax.get_figure(root=True), BytesIO()
+    assert figure is not None
     try:
-        figure = ax.get_figure(root=True)
-        assert figure is not None
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot write the plot {path}: {error}. Name a writable .png, .svg or .pdf file.") from None
+        figure.savefig(drawn, format=Path(path).suffix.lower().lstrip("."), dpi=150)
+    except ValueError as error:
+        raise InputError(f"cannot draw {path}: {error}. Name a .png, .svg or .pdf file.") from None
+    write_bytes(Path(path), drawn.getvalue(), "--plot")
 
 
 def plot_sweep(sweep: Sweep, quantity: str = "accuracy", protocol: str | None = None, ax: Axes | None = None) -> Axes:

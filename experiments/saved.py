@@ -222,13 +222,18 @@ def load_result(path: str | Path) -> Any:
     path = Path(path)
     if path.suffix == ".parquet":
         return from_data(_parquet_json(path), path)
+    return from_data(_parsed(read_text(path), path), path)
+
+
+def _parsed(text: str | bytes, path: Path) -> Any:
     try:
-        data = json.loads(read_text(path))
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise FileFormatError(
             path, f"not valid JSON ({error.msg}); a result is what --out or --json wrote.", error.lineno, error.colno
         ) from None
-    return from_data(data, path)
+    except (ValueError, RecursionError):
+        raise FileFormatError(path, "no result: it is nested too deeply, no text, or holds a number of thousands of digits.") from None
 
 
 def from_data(data: Any, where: str | Path) -> Any:
@@ -272,7 +277,7 @@ def _parquet_json(path: Path) -> Any:
         raise FileFormatError(path, f"cannot be read as Parquet ({str(error)[:200]}).") from None
     if _METADATA not in held:
         raise FileFormatError(path, "is Parquet, but Adjourn did not write it (no metadata of a result).")
-    return json.loads(held[_METADATA])
+    return _parsed(held[_METADATA], path)
 
 
 def simulation(data: Mapping[str, Any]) -> Result:

@@ -64,8 +64,12 @@ class Checkpoint:
         FileFormatError
             If the file is damaged, is no checkpoint, or belongs to another run.
         """
-        if not self.path.exists():
+        try:
+            self.path.stat()
+        except FileNotFoundError:
             return np.zeros(self.task.size, dtype=np.int64), 0
+        except (OSError, ValueError) as error:  # a name that is too long, a loop of links, a zero byte
+            raise FileFormatError(self.path, f"cannot be read ({getattr(error, 'strerror', None) or error}).") from None
         data = self._read()
         if data["fingerprint"] != self.task.fingerprint():
             told = ", ".join(f"{key} {value}" for key, value in {**data["about"], "seed": data["seed"]}.items())

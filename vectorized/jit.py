@@ -100,7 +100,7 @@ def cache_key(module: Path) -> str:
 
 
 def _home() -> Path:
-    if "ADJOURN_CACHE_DIR" in os.environ:
+    if os.environ.get("ADJOURN_CACHE_DIR"):
         return Path(os.environ["ADJOURN_CACHE_DIR"])
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adjourn"
 

@@ -7,8 +7,12 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import pytest
+
+from adjourn.model import InputError
+from adjourn.vectorized import jit
 
 MAIN = "import sys; from adjourn.experiments.cli import main; sys.argv[0] = 'adjourn'; main()"
 LOG = "question_id,round,agent,answer,correct\n" + "".join(f"q{q},0,{a},{q * a},{int(a != 1)}\n" for q in range(8) for a in range(3))
@@ -103,6 +107,12 @@ def test_two_processes_do_not_share_a_checkpoint(start, cli, tmp_path):
     assert json.loads(resumed.stdout) == json.loads(cli("simulate", "cot", "--samples", done + 1000, "--json").stdout)
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "loop"])
+def test_a_checkpoint_that_cannot_be_looked_at_is_named(cli, tmp_path, name):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert f"{name}: cannot be read" in refusal(cli("simulate", "cot", "--samples", "10", "--checkpoint", tmp_path / name))
+
+
 def test_a_log_may_come_through_a_pipe(cli, tmp_path):
     pipe, plain = tmp_path / "pipe" / "log.csv", tmp_path / "file" / "log.csv"
     for path in (pipe, plain):
@@ -178,6 +188,51 @@ def test_a_tiny_value_of_a_grid_is_not_expanded(cli, tmp_path):
     words = ("sweep", "--protocol", "cot", "--grid", "w=1e-99999999,0.5", "--out", tmp_path / "out.csv")
     assert cli(*words).exit_code == 0
     assert ",0.0," in (tmp_path / "out.csv").read_text()
+
+
+def test_a_folder_for_kernels_that_cannot_be_written_costs_one_warning():
+    code = "from adjourn.vectorized.jit import cache_folder; assert cache_folder() is None"
+    for name, value in (("ADJOURN_CACHE_DIR", "/dev/null"), ("XDG_CACHE_HOME", "/dev/null")):
+        env = {key: v for key, v in os.environ.items() if key != "ADJOURN_CACHE_DIR"} | {name: value}
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("Set ADJOURN_CACHE_DIR to a folder that can be written.") == 1
+
+
+def test_a_warning_looks_like_one(cli, monkeypatch):
+    def warned(*_):
+        warnings.warn("no folder\x1b[2J", RuntimeWarning, stacklevel=1)
+        raise InputError("no.")
+
+    monkeypatch.setattr("adjourn.experiments.commands.simulate.find_case", warned)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert cli("simulate", "cot").stderr == "warning: no folder\\x1b[2J\nerror: no.\n"
+
+
+def test_an_empty_cache_dir_is_none(monkeypatch, tmp_path):
+    """It put the kernels into the current folder."""
+    monkeypatch.setenv("ADJOURN_CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert jit._home() == tmp_path / "adjourn"
+
+
+def test_a_picture_is_written_whole_or_not_at_all(cli, tmp_path, monkeypatch):
+    (tmp_path / "x.png").write_bytes(b"an older picture")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    assert "Choose another place with --plot" in refusal(cli("sweep", "--grid", "tau_c=0.5,1", "--plot", tmp_path / "x.png"))
+    assert os.listdir(tmp_path) == ["x.png"]
+    assert (tmp_path / "x.png").read_bytes() == b"an older picture"
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"kind": ' + "9" * 5000 + "}"])
+def test_a_result_that_python_cannot_decode_is_refused(cli, tmp_path, text):
+    (tmp_path / "result.json").write_text(text)
+    assert "no result" in refusal(cli("report", tmp_path / "result.json", "--out", tmp_path / "page.html"))
 
 
 @pytest.mark.parametrize("name", ["full", "x.xyz", "nowhere/x.png"])
