@@ -152,7 +152,7 @@ def class_shares(accuracy: float, kappa: float) -> ClassShares:
 def _range_of_s(product: float, gap: float) -> tuple[float, float]:
     """Range of s >= 0 with t = product / s and |s - t| <= gap; above 1 where there is none."""
     inner = gap**2 / 4 + product
-    if inner < 0:
+    if inner < -_ROUNDING:
         return 2.0, 2.0
-    root = math.sqrt(inner)
+    root = math.sqrt(max(inner, 0.0))
     return (root - gap / 2, root + gap / 2) if product >= 0 else (gap / 2 - root, gap / 2 + root)

@@ -92,3 +92,14 @@ def test_no_two_class_table_lies_outside_the_implied_range(q, m, mixture):
 def test_a_pair_that_no_table_has_is_refused():
     with pytest.raises(ParameterError, match="kappa"):
         class_shares(0.9, -0.9)
+
+
+@pytest.mark.parametrize(
+    ("human", "judge", "side"), [(0.989999994635582, 0.989999994635582, 0), (0.7, 0.6, 0), (0.7, 0.6, 1), (0.9, 0.9, 1)]
+)
+def test_pairs_at_the_ends_of_what_is_attainable_are_not_refused(human: float, judge: float, side: int) -> None:
+    """Side 0: as little agreement as the two margins allow; side 1: as much."""
+    accuracy = (abs(human + judge - 1), 1 - abs(human - judge))[side] - (1e-3 if human == judge and side else 0)
+    chance = human * judge + (1 - human) * (1 - judge)
+    implied = class_shares(accuracy, (accuracy - chance) / (1 - chance))
+    assert implied.smallest - 1e-4 <= human <= implied.largest + 1e-4
