@@ -287,7 +287,7 @@ def play_debate(plan: JudgingPlan, room: JudgingRoom, item: int, swapped: int, r
         elif plan.parse_failure > 0.0 and draw(item, _PARSE, slot, k0, k1) < plan.parse_failure:
             gaps[held] = np.nan
         else:
-            e = plan.difference_scale * numbers[DIFFERENCE] + bias + (shift if first else -shift)
+            e = plan.score_scale * (numbers[DIFFERENCE] + bias + (shift if first else -shift))
             e += arguments_gap(plan, item, held, run, k0, k1) + plan.gain * previous
             gaps[held] = draw_gap(plan, item, 0, e, slot, held, k0, k1)
         held += 1

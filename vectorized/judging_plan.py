@@ -90,7 +90,7 @@ class JudgingPlan(NamedTuple):
     # debates
     advocates: int
     aggregator: int
-    difference_scale: float
+    score_scale: float
     limit: int
     by_budget: int
     stop: int
@@ -165,7 +165,7 @@ def _debate(protocol: Debate, population: JudgingPopulation) -> dict[str, Any]:
     return {
         "advocates": protocol.advocates,
         "aggregator": AGGREGATORS.index(protocol.aggregator),
-        "difference_scale": float(protocol.advocates if protocol.aggregator == "sum" else 1),
+        "score_scale": float(protocol.advocates if protocol.aggregator == "sum" else 1),
         "limit": limit,
         "by_budget": int(by_budget),
         "stop": _STOPS.get(type(stop), NO_STOP),
@@ -190,7 +190,7 @@ _NO_DEBATE: dict[str, Any] = {
     **dict.fromkeys(("advocates", "aggregator", "limit", "by_budget", "stop", "window", "min_rounds", "signed", "last", "jurors"), 0),
     **dict.fromkeys(
         (
-            "difference_scale",
+            "score_scale",
             "epsilon",
             "parse_failure",
             "bias_factor",

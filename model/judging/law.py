@@ -90,12 +90,12 @@ class _DebateLaw:
         anonymity = population.anonymity if protocol.anonymised else 1.0
         self.jury_shift = anonymity * self.jury.position
         sd = anonymity * self.judge.position_sd
-        node, self.shift_weight = shift_nodes(sd, math.sqrt(self.judge.gap.error_variance), dear=protocol.order != "fixed")
-        self.shift = anonymity * self.judge.position + node
+        node, self.shift_weight = shift_nodes(self.scale * sd, math.sqrt(self.judge.gap.error_variance), dear=protocol.order != "fixed")
+        self.shift = self.scale * anonymity * self.judge.position + node
         self.arguments = argument_shifts(protocol, population.debate.argument_sd)
 
     def _scale(self) -> float:
-        """Factor on the true difference in what the judge sees: k where k scores of a side are added."""
+        """Factor on what the judge sees of the item, its bias and the order: k where k scores of a side are added."""
         protocol = self.protocol
         if protocol.aggregator != "sum" or protocol.advocates == 1:
             return 1.0
@@ -115,7 +115,7 @@ class _DebateLaw:
             turn = majority_width(protocol.jurors) / max(slope, 1e-6)
             bends += [Bend(sign * self.jury_shift, turn) for sign in (1, -1)]
         variance = (self.population.debate.bias_factor * self.judge.sigma_b) ** 2 + self.judge.verbosity**2
-        nodes = evidence(self.population.items, variance, bends, self.scale)
+        nodes = evidence(self.population.items, self.scale**2 * variance, bends, self.scale)
         masses = np.zeros(outcome_shape(protocol))
         same: float | None = 0.0
         fresh = 0.0

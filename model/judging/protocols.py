@@ -46,7 +46,11 @@ __all__ = [
 ]
 
 AGGREGATORS = ("merge", "mean", "max", "sum")
-"""How several advocates of one side become one: their texts are merged before the judge scores once, or their scores are combined."""
+"""How several advocates of one side become one: their texts are merged before the judge scores once, or their scores are combined.
+
+Merged texts and mean scores hold the arguments' mean quality, ``max`` the best one's. ``sum`` adds k scores: all that the judge sees (the
+difference, its bias, its position shift) counts k times, so that its noise counts for less.
+"""
 
 MOST_SAMPLES = 512
 MOST_JURORS = 501
@@ -267,12 +271,12 @@ def read_judging_protocol(data: Mapping[str, Any], where: str = "protocol") -> J
     """
     values = dict(data)
     kind = values.pop("kind", None)
-    if kind not in FAMILIES:
+    if kind not in list(FAMILIES):
         raise FileFormatError(where, f"a judging protocol needs kind = one of {', '.join(FAMILIES)}.")
     try:
         if "stop" in values:
             table = values["stop"]
-            if not isinstance(table, Mapping) or table.get("kind") not in STOPS:
+            if not isinstance(table, Mapping) or table.get("kind") not in list(STOPS):
                 raise FileFormatError(where, f"[stop] needs kind = one of {', '.join(STOPS)}.")
             values["stop"] = build(STOPS[table["kind"]], {k: v for k, v in table.items() if k != "kind"}, "stop", where)
         protocol: JudgingProtocol = build(FAMILIES[kind], values, "protocol", where)

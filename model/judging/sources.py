@@ -155,7 +155,7 @@ class SampledJudgingSource:
             if uniform(self.seed, self.item, Purpose.PARSE, slot) < stop.parse_failure:
                 return math.nan
         scale = self.protocol.advocates if self.protocol.aggregator == "sum" else 1
-        e = scale * self.difference + self._debated_bias(law) + self.shift(judge, a_first)
+        e = scale * (self.difference + self._debated_bias(law) + self.shift(judge, a_first))
         e += self._arguments(call) + self.population.debate.gain * previous
         return self._draw(law.gap, e, judge, call)
 

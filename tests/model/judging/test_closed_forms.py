@@ -184,6 +184,18 @@ def test_a_lattice_gives_what_the_closed_form_gives():
     assert lattice == pytest.approx(closed, abs=2e-4)
 
 
+@pytest.mark.parametrize("simulate", [simulate_exact, partial(simulate_reference, samples=300)], ids=["exact", "reference"])
+def test_scores_that_are_added_rank_as_their_mean_does(simulate):
+    """k scores of a side hold the judge's bias and its position shift k times: only its noise counts for less."""
+    population = replace(judged(GaussianGap(1e-3), 0.8).with_judges(position=0.3), debate=DebateLaw(argument_sd=0.5))
+    mean, added = (simulate(Debate(name="d", advocates=3, aggregator=how), population) for how in ("mean", "sum"))
+    assert added.mean("accuracy").mean == pytest.approx(mean.mean("accuracy").mean, abs=1e-5)
+    noisy = replace(population, judges=(Judge(sigma_b=0.0, gap=GaussianGap(0.6)),), debate=DebateLaw())
+    expected = 1 - math.atan(0.6 / 3) / math.pi
+    found = simulate(Debate(name="d", advocates=3, aggregator="sum"), noisy).mean("accuracy")
+    assert found.mean == pytest.approx(expected, abs=1e-9 if simulate is simulate_exact else 4.5 * 0.25 / math.sqrt(300))
+
+
 # --- stopping on a stable gap ---
 
 
