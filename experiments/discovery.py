@@ -303,12 +303,12 @@ def _held_out_box(design: Floats, cases: Bools, inputs: Sequence[Input]) -> Box:
     """Find the box on the even points; judge it on the odd ones."""
     train, test = np.arange(len(cases)) % 2 == 0, np.arange(len(cases)) % 2 == 1
     limits = find_box(design[train], cases[train], inputs) if cases[train].any() else [(x.low, x.high) for x in inputs]
-    limits = [_to_range(limit, x, design[train, k]) for k, (limit, x) in enumerate(zip(limits, inputs, strict=True))]
+    limits = [_to_range(limit, design[train, k]) for k, limit in enumerate(limits)]
     inside = _inside(design, limits)
     found = cases & train & inside
     hits = int((cases & test & inside).sum())
     return Box(
-        limits=tuple(_limit(x, *b) for x, b in zip(inputs, limits, strict=True) if not _is_whole(x, *b)),
+        limits=tuple(_limit(x, *b) for x, b in zip(inputs, limits, strict=True) if not _is_whole(*b)),
         coverage=share(hits, int((cases & test).sum())),
         density=share(hits, int((inside & test).sum())),
         coverage_found=float(found.sum() / max((cases & train).sum(), 1)),
@@ -316,14 +316,14 @@ def _held_out_box(design: Floats, cases: Bools, inputs: Sequence[Input]) -> Box:
     )
 
 
-def _to_range(limit: tuple[float, float], x: Input, values: Floats) -> tuple[float, float]:
+def _to_range(limit: tuple[float, float], values: Floats) -> tuple[float, float]:
     """Free an end that lies at the outermost point."""
     low = -math.inf if limit[0] <= values.min() else limit[0]
     high = math.inf if limit[1] >= values.max() else limit[1]
     return low, high
 
 
-def _is_whole(x: Input, low: float, high: float) -> bool:
+def _is_whole(low: float, high: float) -> bool:
     return low == -math.inf and high == math.inf
 
 

@@ -328,7 +328,7 @@ class _Map:
                 known[signature] = len(cells)
                 result = here.result(inner)
                 self.notes += result.notes
-                cells.append(Cell(self.name, dict(outer), here.edges(inner), 0, _means(result, here.regret(result, inner))))
+                cells.append(Cell(self.name, dict(outer), here.edges(inner), 0, _means(result, here.regret(result))))
             counts[known[signature]] = counts.get(known[signature], 0) + 1
             found.append(known[signature])
             advance(1)
@@ -393,7 +393,7 @@ class _Slice:
         masses = self._law.masses(protocol.round_stop)
         return summarise(protocol, self.case.population, masses, engine="exact", pricing=self.case.pricing)
 
-    def regret(self, result: Result, inner: Mapping[str, str]) -> Estimate | None:
+    def regret(self, result: Result) -> Estimate | None:
         """Distance to the best stopping rule at the same expected calls, where it was asked for and there is a debate to stop."""
         if not self.engine.regret or not isinstance(self.case.protocol, Protocol) or not self.case.protocol.tiers:
             return None

@@ -226,9 +226,7 @@ class LiveSource:
         return self._call(f"r1/a{agent}", "debater", messages, agent_slot(1, agent))
 
     def _debate_call(self, round_: int, agent: int, answers: Sequence[Hashable], candidate: Hashable, target: int | None) -> Call:
-        context = (
-            self._local(round_, agent, answers, candidate, target) if self.protocol.prompts == "local" else self._transcript(round_, agent)
-        )
+        context = self._local(agent, answers, candidate, target) if self.protocol.prompts == "local" else self._transcript(round_, agent)
         messages = prompts.debate(agent, self.question.text, self.question.options, LONGEST_QUESTION, context)
         return self._call(f"r{round_}/a{agent}", "debater", messages, agent_slot(round_, agent))
 
@@ -238,7 +236,7 @@ class LiveSource:
         earlier = [[self._said[r, j][0].text for j in range(agents)] for r in range(first, round_)]
         return prompts.transcript_context(earlier, agent, first)
 
-    def _local(self, round_: int, agent: int, answers: Sequence[Hashable], candidate: Hashable, target: int | None) -> str:
+    def _local(self, agent: int, answers: Sequence[Hashable], candidate: Hashable, target: int | None) -> str:
         before, step = self._steps_at(target)
         counts = Counter(_shown(answer) for answer in answers)
         tally = "\n".join(f"{answer} ({count} of {len(answers)})" for answer, count in counts.most_common())

@@ -82,8 +82,8 @@ def _largest(figures: Sequence[str], objective: dict[str, Fraction], **options: 
 _OVERHEAD = {"c": Fraction(1)}
 
 
-def _depth_terms(first_stop: int = 1) -> dict[str, Fraction]:
-    return {"low": Fraction(1), "medium": Fraction(1), **{f"x6.{r}": Fraction(r) for r in range(first_stop, _ROUNDS + 1)}}
+def _depth_terms() -> dict[str, Fraction]:
+    return {"low": Fraction(1), "medium": Fraction(1), **{f"x6.{r}": Fraction(r) for r in range(1, _ROUNDS + 1)}}
 
 
 # -- U10 --
@@ -369,7 +369,7 @@ def _u12_law(*, gain: int, lost: int) -> Iterator[Check]:
 
 
 def _u12_plot(axes: Axes) -> None:
-    lost = list(range(0, 21))
+    lost = list(range(21))
     for gain in (3, 4, 5):
         axes.plot(lost, [float(mcnemar(gain + x, x)) for x in lost], marker=".", label=f"net gain {gain}")
     axes.axhline(0.05, color="grey", ls="--", lw=0.8, label="5 %")

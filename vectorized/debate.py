@@ -93,7 +93,7 @@ def _lead(tile: Tile, found: int) -> tuple[int, int, int]:
 
 
 @helper
-def _tied_answer(tile: Tile, found: int, top: int, turn: int) -> int:
+def _tied_answer(tile: Tile, top: int, turn: int) -> int:
     """Answer number ``turn`` (from 0) among the clusters of the largest size."""
     c = 0
     while turn > 0 or tile.integers[SIZE + c] != top:
@@ -215,7 +215,7 @@ def hold_debate(
     found = _find_clusters(tile, agents)
     top, tied, first = _lead(tile, found)
     if drawn == 0:
-        candidate = _tied_answer(tile, found, top, int(once(tile, CANDIDATE_TIE, i) * tied))
+        candidate = _tied_answer(tile, top, int(once(tile, CANDIDATE_TIE, i) * tied))
         focused = focused if candidate != 0 else 0
     leader = panel[ANSWER + first] if tied == 1 else -1
     before, of, held = top, agents, 1
@@ -281,4 +281,4 @@ def _decide(
     for c in range(found):
         if tile.integers[SIZE + c] == top and tile.integers[ANSWER + c] == candidate:
             return candidate
-    return _tied_answer(tile, found, top, int(once(tile, _DECISION_TIE, i) * tied))
+    return _tied_answer(tile, top, int(once(tile, _DECISION_TIE, i) * tied))

@@ -189,12 +189,12 @@ def _records(path: Path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int
         except StopIteration:
             return
         except csv.Error as error:
-            raise FileFormatError(path, _csv_problem(str(error), at["start"], at["last"]), at["start"] or at["last"]) from None
+            raise FileFormatError(path, _csv_problem(str(error), at["last"]), at["start"] or at["last"]) from None
         if any(value.strip() for value in record):
             yield at["start"], record
 
 
-def _csv_problem(error: str, start: int, last: int) -> str:
+def _csv_problem(error: str, last: int) -> str:
     if "field larger" in error:
         return (
             f"a field is longer than {csv.field_size_limit():,} characters, or a quotation mark is never closed (read on to line {last}); "

@@ -115,14 +115,15 @@ class ExactLaw:
         return self.population.response.lam_focus != 0 and self.protocol.target != "none"
 
     @cached_property
-    def _tier_openings(self) -> list[Openings]:
+    def tier_openings(self) -> list[Openings]:
+        """Laws of the first answers, by tier."""
         p = self.protocol
         return [openings(p.chains, p.sampling_stop, p.initial, tier) for tier in p.tiers]
 
     @cached_property
     def _nodes(self) -> tuple[Floats, Floats, Floats]:
         """Nodes (p, w) and weights of the question's law."""
-        degree = max((o.degree for o in self._tier_openings), default=0)
+        degree = max((o.degree for o in self.tier_openings), default=0)
         if self._moves_with_question:
             degree += max((t.agents * t.rounds for t in self.protocol.tiers), default=0)
         if isinstance(self.protocol.gate, OracleGate):
@@ -137,7 +138,7 @@ class ExactLaw:
         return [self._start(t) for t in range(len(self.protocol.tiers))]
 
     def _start(self, t: int) -> Start:
-        tier, opening = self.protocol.tiers[t], self._tier_openings[t]
+        tier, opening = self.protocol.tiers[t], self.tier_openings[t]
         space = panel(tier.agents)
         mass: dict[tuple[int, int], tuple[Ints, Floats]] = {}
         for hit, chance in enumerate(self._tier_given_opening(t, opening)):
@@ -298,7 +299,7 @@ class ExactLaw:
 
     def right_by_opening(self, t: int) -> Floats:
         """P(final answer right | opening, tier ``t``) where moves do not depend on the question; shape (E,)."""
-        no_hit, hit = self._tier_given_opening(t, self._tier_openings[t])
+        no_hit, hit = self._tier_given_opening(t, self.tier_openings[t])
         right = (chance[:, 0] * self._right_given_hit(t, focused) for focused, chance in enumerate((no_hit, hit)))
         return np.asarray(sum(right) / (no_hit + hit)[:, 0])
 

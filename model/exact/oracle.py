@@ -161,7 +161,7 @@ def _right_by_composition(protocol: Protocol, population: Population) -> dict[tu
     from .law import ExactLaw
 
     law = ExactLaw(protocol, population)
-    opening = law._tier_openings[0]
+    opening = law.tier_openings[0]
     table: dict[tuple[int, int, int], float] = {}
     columns = (opening.right, opening.misconception, opening.stray, np.exp(opening.log_number), law.right_by_opening(0))
     for i, j, s, number, right in zip(*columns, strict=True):
