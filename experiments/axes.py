@@ -21,6 +21,7 @@ from itertools import pairwise
 from ..model import ParameterError, Protocol, StableConsensus
 from ..model.settings import as_count, as_number
 from ..model.thresholds import RationalLike, as_fraction
+from .pairs import split_pair
 
 __all__ = ["RULE_KEYS", "Axis", "Interval", "TierLattice", "lattice", "read_axes", "threshold_edges", "with_threshold"]
 
@@ -54,10 +55,8 @@ class Axis:
         ParameterError
             If the text is no axis.
         """
-        name, equals, spec = (part.strip() for part in text.partition("="))
         allowed = "key=start:stop:count, such as tau_c=0.30:1.00:71, or key=value,value,..."
-        if not equals or not name or not spec:
-            raise ParameterError("--grid", text, allowed)
+        name, spec = split_pair("--grid", text, allowed)
         if ":" not in spec:
             values = tuple(value.strip() for value in spec.split(","))
             if not all(values) or len(set(values)) < len(values):

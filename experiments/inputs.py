@@ -19,6 +19,7 @@ from ..model import BetaDifficulty, ParameterError, Population, Protocol, Stable
 from ..model.settings import valid_keys
 from ..model.thresholds import as_fraction
 from .axes import fraction_text, threshold_edges
+from .pairs import split_pairs
 
 __all__ = ["Input", "default_inputs", "read_inputs"]
 
@@ -77,15 +78,7 @@ def read_inputs(texts: Sequence[str], protocol: Any) -> tuple[Input, ...]:
     ParameterError
         If one is no input, or a key comes twice.
     """
-    found: dict[str, Input] = {}
-    for text in texts:
-        name, equals, spec = (part.strip() for part in text.partition("="))
-        if not equals or not name or not spec:
-            raise ParameterError("--over", text, "key=low:high or key=value,value,...")
-        if name in found:
-            raise ParameterError("--over", text, "each key once")
-        found[name] = _read(name, spec, protocol)
-    return tuple(found.values())
+    return tuple(_read(name, spec, protocol) for name, spec in split_pairs("--over", texts, "key=low:high or key=value,value,...").items())
 
 
 def _read(name: str, spec: str, protocol: Any) -> Input:

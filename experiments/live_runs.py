@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,48 +11,17 @@ from typing import TYPE_CHECKING, Any
 from ..live import prompts
 from ..live.identity import require_live
 from ..live.questions import Item, Question, digest
-from ..model import FileFormatError, InputError, Population, Price, PriceList, Pricing, Protocol, judging, protocol_names
+from ..model import InputError, Population, Price, PriceList, Pricing, Protocol, judging
 from ..model import exact as exact_law
-from ..model.judging.protocols import protocol_dict, read_judging_protocol
-from ..model.tables import parse_toml, read_text
+from ..model.judging.protocols import protocol_dict
 from .families import Case, find_case, judging_case, reasoning_case
+from .protocol_files import protocol_from_tables
 
 if TYPE_CHECKING:
     from ..live.client import Endpoint
     from ..live.reasoning import Methods
 
-__all__ = ["endpoint_of", "methods_of", "protocol_of", "run_case", "settings_of", "stored_case"]
-
-
-def protocol_of(name_or_file: str) -> str | Protocol | judging.JudgingProtocol:
-    """Name of a preset, or the protocol in a file: TOML, or JSON as ``adjourn plan --out`` writes it (its recommendation).
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-    """
-    path = Path(name_or_file)
-    if name_or_file in (*protocol_names(), *judging.judging_protocol_names()) or not path.is_file():
-        return name_or_file
-    text = read_text(path)
-    if path.suffix == ".toml":
-        return stored_protocol(parse_toml(path, text), str(path))
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        raise FileFormatError(path, "neither TOML (name it .toml) nor JSON.") from None
-    for key in ("recommendation", "protocol"):
-        if isinstance(data, dict) and isinstance(data.get(key), dict):
-            data = data[key]
-    if not isinstance(data, Mapping):
-        raise FileFormatError(path, "no protocol; give a protocol's table, or the JSON of adjourn plan.")
-    return stored_protocol(data, str(path))
-
-
-def stored_protocol(data: Mapping[str, Any], where: str) -> Protocol | judging.JudgingProtocol:
-    """Protocol of either family from its plain tables; judging protocols name their kind."""
-    return read_judging_protocol(data, where) if "kind" in data else Protocol.from_dict(data, where)
+__all__ = ["endpoint_of", "methods_of", "run_case", "settings_of", "stored_case"]
 
 
 def run_case(
@@ -64,12 +32,7 @@ def run_case(
     ``model`` replaces the models of a population's judges; ``max_tokens`` replaces the population's limit on a completion, so that worst
     cases agree.
     """
-    chosen = protocol_of(protocol)
-    if isinstance(chosen, str):
-        case = find_case(chosen, population, settings, prices, model)
-    else:
-        build: Any = reasoning_case if isinstance(chosen, Protocol) else judging_case
-        case = build(chosen, population, settings, prices, model)
+    case = find_case(protocol, population, settings, prices, model)
     law = case.population
     if max_tokens is not None:
         law = replace(law, tokens=replace(law.tokens, max_completion=max_tokens))
@@ -86,7 +49,7 @@ def stored_case(settings: Mapping[str, Any]) -> Case:
     stored = settings["prices"]
     prices = {model: Price(model, *pair) for model, pair in settings["all_prices"].items()}
     pricing = Pricing(prices[stored["model"]], PriceList(stored["list"], stored["as_of"], stored["source"], stored["model"], prices))
-    protocol = stored_protocol(settings["protocol"], "the ledger")
+    protocol = protocol_from_tables(settings["protocol"], "the ledger")
     if isinstance(protocol, Protocol):
         return with_pricing(reasoning_case(protocol, Population.from_dict(settings["population"])), pricing)
     return with_pricing(judging_case(protocol, judging.JudgingPopulation.from_dict(settings["population"])), pricing)

@@ -8,12 +8,29 @@ from typing import Annotated
 
 import typer
 
-from ..model import InputError, ParameterError
+from ..model import InputError
+from .pairs import split_pairs
 
-__all__ = ["JsonFlag", "ModelName", "OutFile", "PopulationName", "PricesFile", "Seed", "Settings", "picture_file", "read_settings"]
+__all__ = [
+    "ColumnMap",
+    "JsonFlag",
+    "ModelName",
+    "OutFile",
+    "OutResult",
+    "PopulationName",
+    "PricesFile",
+    "Seed",
+    "Settings",
+    "picture_file",
+    "read_settings",
+]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else there.")]
+ColumnMap = Annotated[
+    list[str] | None, typer.Option("--map", help="ours=theirs: the file's name of a column. Repeat for more.", show_default=False)
+]
 OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the JSON to this file.", show_default=False)]
+OutResult = Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)]
 PopulationName = Annotated[
     str | None, typer.Option("--population", "-p", help="A shipped population or a TOML file.", show_default="the family's default")
 ]
@@ -52,13 +69,4 @@ def read_settings(pairs: Sequence[str] | None) -> dict[str, str]:
     ParameterError
         If one is no such pair, or a key comes twice.
     """
-    settings: dict[str, str] = {}
-    for pair in pairs or ():
-        key, equals, value = pair.partition("=")
-        key, value = key.strip(), value.strip()
-        if not equals or not key or not value:
-            raise ParameterError("--set", pair, "key=value")
-        if key in settings:
-            raise ParameterError("--set", pair, f"each key once ({key} came before)")
-        settings[key] = value
-    return settings
+    return split_pairs("--set", pairs, "key=value")

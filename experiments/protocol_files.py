@@ -13,10 +13,10 @@ from typing import Any
 from ..model import Protocol
 from ..model.errors import FileFormatError
 from ..model.judging import JudgingProtocol
-from ..model.judging.protocols import FAMILIES, read_judging_protocol
+from ..model.judging.protocols import read_judging_protocol
 from ..model.tables import parse_toml, read_text
 
-__all__ = ["is_protocol_file", "read_protocol_file"]
+__all__ = ["is_protocol_file", "protocol_from_tables", "read_protocol_file"]
 
 _SUFFIXES = (".toml", ".json")
 
@@ -40,14 +40,18 @@ def read_protocol_file(name: str) -> Protocol | JudgingProtocol:
         If the file is no such thing, or a value in it is outside its range.
     """
     text = read_text(name)
-    data = parse_toml(name, text) if name.lower().endswith(".toml") else _parse_json(name, text)
-    if "recommendation" in data:
-        recommended = data["recommendation"]
-        data = recommended.get("protocol") if isinstance(recommended, Mapping) else None
+    data: Any = parse_toml(name, text) if name.lower().endswith(".toml") else _parse_json(name, text)
+    for key in ("recommendation", "protocol"):
+        if isinstance(data, Mapping) and key in data:
+            data = data[key]
     if not isinstance(data, Mapping):
         raise FileFormatError(name, "this is no protocol: it needs the tables of one, or a plan that `adjourn plan --out` saved.")
-    values: dict[str, Any] = {"name": Path(name).stem, **data}
-    return read_judging_protocol(values, name) if values.get("kind") in FAMILIES else Protocol.from_dict(values, name)
+    return protocol_from_tables({"name": Path(name).stem, **data}, name)
+
+
+def protocol_from_tables(data: Mapping[str, Any], where: str) -> Protocol | JudgingProtocol:
+    """Protocol of either family from its plain tables; judging protocols name their kind."""
+    return read_judging_protocol(data, where) if "kind" in data else Protocol.from_dict(data, where)
 
 
 def _parse_json(name: str, text: str) -> Any:

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..model import Estimate, InputError, UncertaintyGate
+from ..model import Estimate, InputError, ParameterError, UncertaintyGate
 from ..model.errors import FileFormatError
 from ..model.result import from_draws, share
 from .logs.rows import open_binary, open_table
@@ -165,9 +165,14 @@ def read_steps(path: str | Path, column_map: Mapping[str, str] | None = None) ->
     ------
     FileFormatError
         If a column is missing or a value is none.
+    ParameterError
+        If ``column_map`` names a column that is not ours.
     """
     path = Path(path)
     names = dict(column_map or {})
+    for ours, theirs in names.items():
+        if ours not in _COLUMNS:
+            raise ParameterError("--map", f"{ours}={theirs}", "a column of ours on the left: " + ", ".join(_COLUMNS))
     rows: list[tuple[str, float, float, float, bool]] = []
     with open_binary(path) as file:
         table = open_table(path, file)

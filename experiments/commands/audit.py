@@ -13,7 +13,7 @@ from rich.console import Console
 from ..audit import Audit
 from ..audit import audit as run_audit
 from ..feasibility import Allowance, Scenario
-from ..options import JsonFlag
+from ..options import JsonFlag, OutResult
 from ..saved import deliver
 
 _EXAMPLES = ("uaad", "d3")
@@ -22,7 +22,7 @@ _EXAMPLES = ("uaad", "d3")
 def audit(
     file: Annotated[str, typer.Argument(help="TOML file of reported figures; `uaad` and `d3` ship as examples.")],
     as_json: JsonFlag = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)] = None,
+    out: OutResult = None,
 ) -> None:
     """Check reported averages for joint possibility by exact linear programming; print the smallest sets that conflict."""
     if file in _EXAMPLES and not Path(file).exists():

@@ -16,7 +16,7 @@ from ..calibrate import calibrate as fit
 from ..calibrate.judges import JudgeCalibration, calibrate_judges
 from ..console import emit, format_estimate, progress, warn, write_text
 from ..logs import JudgeLog, read_log, read_mapping
-from ..options import JsonFlag, Seed
+from ..options import ColumnMap, JsonFlag, Seed
 
 ORDERS = ("auto", "simultaneous", "sequential")
 _MOST_DRAWS = 100_000
@@ -24,9 +24,7 @@ _MOST_DRAWS = 100_000
 
 def calibrate(
     log: Annotated[Path, typer.Argument(help="CSV or JSON Lines, one row a message.")],
-    mapping: Annotated[
-        list[str] | None, typer.Option("--map", help="ours=theirs: the file's name of a column. Repeat for more.", show_default=False)
-    ] = None,
+    column_map: ColumnMap = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the population here (TOML); the whole report where it ends in .json.", show_default=False)
     ] = None,
@@ -43,7 +41,7 @@ def calibrate(
         raise ParameterError("--rule", rule, "one of auto, " + ", ".join(RULES))
     if not 0 <= draws <= _MOST_DRAWS:
         raise ParameterError("--draws", draws, f"an integer from 0 to {_MOST_DRAWS}")
-    read = read_log(log, read_mapping(mapping))
+    read = read_log(log, read_mapping(column_map))
     if isinstance(read, JudgeLog) and (order, rule) != ("auto", "auto"):
         raise ParameterError("--order, --rule", (order, rule), "auto for a log of judges: there are no rounds of responses")
     order_word = cast(Literal["auto", "simultaneous", "sequential"], order)

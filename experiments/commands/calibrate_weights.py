@@ -10,23 +10,24 @@ from rich.console import Console
 from rich.table import Table
 
 from ..console import format_estimate
-from ..options import JsonFlag, Seed, picture_file, read_settings
+from ..logs import read_mapping
+from ..options import ColumnMap, JsonFlag, OutResult, Seed, picture_file
 from ..saved import deliver
 from ..weights import WeightFit, fit_weights, read_steps
 
 
 def calibrate_weights(
     log: Annotated[Path, typer.Argument(help="CSV or JSON Lines: question_id, step, h, q, d (0 to 1), faulty.")],
-    column_map: Annotated[list[str] | None, typer.Option("--map", help="ours=theirs: a column's name. Repeat.", show_default=False)] = None,
+    column_map: ColumnMap = None,
     seed: Seed = 0,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw the reliability diagram (PNG or SVG).", callback=picture_file, show_default=False)
     ] = None,
     as_json: JsonFlag = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)] = None,
+    out: OutResult = None,
 ) -> None:
     """Fit risk weights and thresholds on half of the questions; show reliability on the other half."""
-    result = fit_weights(read_steps(log, read_settings(column_map)), seed)
+    result = fit_weights(read_steps(log, read_mapping(column_map)), seed)
     if plot is not None:
         from ..plots import plot_reliability, save_plot
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,10 +12,8 @@ from ...model import Estimate, InterruptedRunError, ParameterError
 from ..compare import COSTS, Comparison, PairedDifference, find_cases
 from ..compare import compare as study
 from ..console import UNITS, format_estimate, progress
-from ..options import JsonFlag, ModelName, PopulationName, PricesFile, Seed, Settings, read_settings
+from ..options import JsonFlag, ModelName, OutResult, PopulationName, PricesFile, Seed, Settings, read_settings
 from ..saved import deliver
-
-OutResult = Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)]
 
 
 def compare(

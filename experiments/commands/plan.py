@@ -12,7 +12,7 @@ from ..choosing import Request
 from ..console import emit, progress
 from ..families import price_of
 from ..frontier import require_picture, save_frontier
-from ..options import JsonFlag, ModelName, OutFile, PricesFile, Seed
+from ..options import ColumnMap, JsonFlag, ModelName, OutFile, PricesFile, Seed
 from ..plan_words import show_plan
 
 
@@ -28,9 +28,7 @@ def plan(
     confidence: Annotated[float, typer.Option(help="Share of the draws in which a dearer design must be better.")] = 0.8,
     draws: Annotated[int, typer.Option(help="Bootstrap draws over the pilot's questions.")] = 200,
     seed: Seed = 0,
-    column_map: Annotated[
-        list[str] | None, typer.Option("--map", help="ours=theirs; renames a column. Repeat for more.", show_default=False)
-    ] = None,
+    column_map: ColumnMap = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the frontier to a PNG, SVG or PDF file.", show_default=False)] = None,
     as_json: JsonFlag = False,
     out: OutFile = None,

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ...model import ParameterError
 from ..console import progress
-from ..options import JsonFlag, picture_file
+from ..options import JsonFlag, OutResult, picture_file
 from ..reproduce import Reproduction, Row, Simulated
 from ..saved import deliver
 
@@ -29,7 +29,7 @@ def reproduce(
         Path | None, typer.Option("--plot", help="Draw the residuals (PNG or SVG).", callback=picture_file, show_default=False)
     ] = None,
     as_json: JsonFlag = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)] = None,
+    out: OutResult = None,
 ) -> None:
     """Re-derive a paper's tables: reported, simulated with interval, and whether a row is fitted, predicted or not possible."""
     if paper not in _PAPERS:

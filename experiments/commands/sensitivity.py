@@ -14,7 +14,7 @@ from ...model import ParameterError
 from ..console import format_estimate, progress
 from ..discovery import Discovery
 from ..discovery import discover as find_region
-from ..options import JsonFlag, ModelName, PopulationName, PricesFile, Seed, Settings, picture_file, read_settings
+from ..options import JsonFlag, ModelName, OutResult, PopulationName, PricesFile, Seed, Settings, picture_file, read_settings
 from ..saved import deliver
 from ..sensitivity import ISHIGAMI, SOBOL_G, Sensitivity, analyse
 from ..sensitivity import sensitivity as study
@@ -25,7 +25,6 @@ Over = Annotated[
     list[str] | None,
     typer.Option("--over", help="key=low:high or key=value,value. Repeat.", show_default="what is uncertain or unpublished"),
 ]
-OutResult = Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)]
 
 
 def sensitivity(

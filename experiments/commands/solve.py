@@ -13,12 +13,11 @@ from ...model import ParameterError
 from ..apart import TellApart
 from ..apart import tell_apart as compare
 from ..console import progress
-from ..options import JsonFlag, ModelName, PopulationName, PricesFile, Seed, Settings, read_settings
+from ..options import JsonFlag, ModelName, OutResult, PopulationName, PricesFile, Seed, Settings, read_settings
 from ..saved import deliver
 from ..solve import Request, Solution
 from ..solve import solve as find_missing
 
-OutResult = Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)]
 Pilot = Annotated[
     Path | None, typer.Option("--pilot", help="Fit the population to this log, and carry its uncertainty.", show_default=False)
 ]

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ..axes import read_axes
 from ..console import format_estimate, progress
-from ..options import JsonFlag, ModelName, PopulationName, PricesFile, Seed, Settings, picture_file, read_settings
+from ..options import JsonFlag, ModelName, OutResult, PopulationName, PricesFile, Seed, Settings, picture_file, read_settings
 from ..saved import deliver
 from ..sweep import Sweep
 from ..sweep import sweep as run_sweep
@@ -37,7 +37,7 @@ def sweep(
         Path | None, typer.Option("--plot", help="Draw accuracy over the grid (PNG or SVG).", callback=picture_file, show_default=False)
     ] = None,
     as_json: JsonFlag = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)] = None,
+    out: OutResult = None,
 ) -> None:
     """Map accuracy, calls and money over a grid: equivalence cells with exact edges, and where the ranking of protocols flips."""
     protocols = protocol or ["uaad"]

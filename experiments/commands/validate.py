@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ..console import progress
-from ..logs import read_reasoning
-from ..options import JsonFlag, Seed, picture_file, read_settings
+from ..logs import read_mapping, read_reasoning
+from ..options import ColumnMap, JsonFlag, OutResult, Seed, picture_file
 from ..saved import deliver
 from ..validate import Validation
 from ..validate import validate as run_validation
@@ -20,7 +20,7 @@ from ..validate import validate as run_validation
 def validate(
     log: Annotated[Path, typer.Argument(help="CSV or JSON Lines log of answers.")],
     splits: Annotated[int, typer.Option(help="Random halves.")] = 200,
-    column_map: Annotated[list[str] | None, typer.Option("--map", help="ours=theirs: a column's name. Repeat.", show_default=False)] = None,
+    column_map: ColumnMap = None,
     debate: Annotated[
         str | None, typer.Option("--debate", help="Preset that the log's debate followed.", show_default="read off it")
     ] = None,
@@ -29,10 +29,10 @@ def validate(
         Path | None, typer.Option("--plot", help="Draw predicted against actual (PNG or SVG).", callback=picture_file, show_default=False)
     ] = None,
     as_json: JsonFlag = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)] = None,
+    out: OutResult = None,
 ) -> None:
     """Fit on half of the questions, predict the other half over many random splits; show predicted against actual."""
-    read = read_reasoning(log, read_settings(column_map))
+    read = read_reasoning(log, read_mapping(column_map))
     with progress("splitting", splits) as advance:
         result = run_validation(read, splits=splits, seed=seed, debate=debate, advance=advance)
     if plot is not None:

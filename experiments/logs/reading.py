@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...model.errors import FileFormatError, InputError, ParameterError
 from ..importers import COLUMNS, format_of, import_logs
+from ..pairs import split_pairs
 from .columns import JudgeLog, ReasoningLog
 from .judging import JUDGING, JudgeRows
 from .reasoning import REASONING, ReasoningRows
@@ -89,15 +90,7 @@ def read_mapping(pairs: Sequence[str] | None) -> dict[str, str]:
     ParameterError
         If one is no such pair, or a name of ours comes twice.
     """
-    mapping: dict[str, str] = {}
-    for pair in pairs or ():
-        ours, equals, theirs = (part.strip() for part in pair.partition("="))
-        if not equals or not ours or not theirs:
-            raise ParameterError("--map", pair, "ours=theirs, such as question_id=qid")
-        if ours in mapping:
-            raise ParameterError("--map", pair, f"each of our names once ({ours} came before)")
-        mapping[ours] = theirs
-    return mapping
+    return split_pairs("--map", pairs, "ours=theirs, such as question_id=qid")
 
 
 def _names(table: Table, mapping: Mapping[str, str]) -> dict[str, str]:

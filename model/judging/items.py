@@ -361,7 +361,7 @@ def _read_judge(value: object, where: str) -> Judge:
     if "gap" in table:
         gap = dict(mapping(table["gap"], "gap", where))
         law = gap.pop("law", BetaGap.law)
-        if law not in GAP_LAWS:
+        if law not in list(GAP_LAWS):
             raise ParameterError("gap.law", law, "one of " + ", ".join(GAP_LAWS))
         table["gap"] = build(GAP_LAWS[law], gap, "gap", where)
     return build(Judge, table, "judges", where)

@@ -239,6 +239,8 @@ def test_a_model_without_a_price_is_an_error_never_zero(cli, tmp_path):
         (["simulate", "cot", "--set", "a="], "key=value"),
         (["simulate", "cot", "--set", "=2"], "key=value"),
         (["simulate", "cot", "--set", "a=2", "--set", "a=3"], "each key once"),
+        (["validate", "pilot.csv", "--map", "qid"], "--map = 'qid'"),
+        (["calibrate-weights", "steps.csv", "--map", "qid"], "--map = 'qid'"),
         (["simulate", "cot", "--set", "a=nan"], "a = nan"),
         (["simulate", "cot", "--set", "a=inf"], "a = inf"),
         (["simulate", "cot", "--set", "a=-inf"], "a = -inf"),

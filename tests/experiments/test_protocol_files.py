@@ -57,6 +57,9 @@ def test_what_a_plan_recommends_is_simulated_as_planned(cli, root: Path, tmp_pat
         ("nan.json", '{"chains": NaN}', "chains = nan"),
         ("panel.toml", 'kind = "panel"\njudges = 5000', "judges = 5000"),
         ("kind.toml", 'kind = "quarrel"', "kind"),
+        ("kinds.toml", 'kind = ["panel"]', "kind"),
+        ("stop.toml", 'kind = "debate"\nstop = {kind = ["lead_by"]}', "kind"),
+        ("number.json", "5", "this is no protocol"),
     ],
 )
 def test_files_that_are_no_protocols_are_refused(cli, tmp_path: Path, name: str, text: str | None, said: str) -> None:

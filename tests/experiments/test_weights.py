@@ -15,7 +15,7 @@ from adjourn.experiments.weights import (
     least_squares,
     read_steps,
 )
-from adjourn.model import FileFormatError, InputError
+from adjourn.model import FileFormatError, InputError, ParameterError
 
 
 def synthetic(weights, questions=3000, steps=6, seed=0):
@@ -53,6 +53,11 @@ def test_thresholds_order_the_tiers_by_fault_rate_on_the_held_out_half():
     assert sum(tiers.shares) == pytest.approx(1)
     rates = [e.mean for e in tiers.faulty]
     assert rates == sorted(rates)
+
+
+def test_a_renamed_column_that_is_none_of_ours_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match="--map = 'entropy=e'.*question_id, step, h, q, d, faulty"):
+        read_steps(tmp_path / "steps.csv", {"entropy": "e"})
 
 
 def test_calibration_error_by_hand():
