@@ -30,6 +30,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 BUDGET_FACTORS = (0.1, 0.25, 0.5, 2.0, 4.0, 10.0)
+_UNITS = {"reasoning": "question", "judging": "item"}
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,12 @@ class Plan:
     @property
     def unit(self) -> str:
         """What is answered or judged."""
-        return "item" if self.family == "judging" else "question"
+        return _UNITS[self.family]
+
+    @property
+    def one_unit(self) -> str:
+        """The same with its article."""
+        return f"{'an' if self.unit == 'item' else 'a'} {self.unit}"
 
     def to_json(self) -> dict[str, Any]:
         """One object with the documented keys."""
@@ -282,7 +288,7 @@ def advise(
     """
     p_over = study.p_over(request.budget_usd)
     affordable = p_over <= request.risk
-    unit = "items" if family == "judging" else "questions"
+    unit = f"{_UNITS[family]}s"
     if not affordable.any():
         raise BudgetRefusedError(_unaffordable(study, p_over, request, unit))
     chosen, target_met = choose(study.robust, study.usd(), affordable, request)

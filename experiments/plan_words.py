@@ -77,7 +77,7 @@ def _answer(advice: Plan) -> Iterator[str]:
         f"{_money(best.usd_p95)}; worst case {_money(best.usd_worst)})"
     )
     yield f"P(over budget)     {_probability(best.p_over_budget)}"
-    yield f"calls              {best.calls:.2f} {'an item' if advice.unit == 'item' else 'a question'} on average (exact, given the fit)"
+    yield f"calls              {best.calls:.2f} {advice.one_unit} on average (exact, given the fit)"
     if not best.design.debates:
         yield _NO_DEBATE[advice.family]
     if request.target_accuracy is not None:
@@ -98,8 +98,7 @@ def _rival(advice: Plan) -> Iterator[str]:
     low, high = gap["ci95"]
     yield (
         f"Strongest rival: {rival['design']} ({rival['wins']:.0%} of the draws): {100 * gap['mean']:+.2f} points of accuracy "
-        f"[{100 * low:+.2f}, {100 * high:+.2f}], {rival['usd_difference_per_question']:+.3g} US$ "
-        f"{'an item' if advice.unit == 'item' else 'a question'}."
+        f"[{100 * low:+.2f}, {100 * high:+.2f}], {rival['usd_difference_per_question']:+.3g} US$ {advice.one_unit}."
     )
     more = rival["more_pilot_questions"]
     if rival["practically_equal"]:

@@ -6,10 +6,9 @@ P(within budget).
 * ``accuracy``: of the design; with items also the central 95 % of the share that N items will show.
 * ``budget``: the money that N items stay within at the asked confidence; interval: central 95 % of their money.
 * ``items``: the largest N that stays within the budget at the asked confidence; interval: N at confidences 97.5 % and 2.5 %.
-* a parameter (``tau_c``, ``epsilon``, ``rounds``, ``agents``, ``chains``, ``n``, ``threshold``, ...): every value of its lattice is tried.
-With a wanted accuracy
-  the cheapest value that reaches it (within the budget, if one is given), otherwise the most accurate within the budget. Interval: the
-  exact interval of a threshold, the values that do not change the answer of a count.
+* a parameter (``tau_c``, ``epsilon``, ``rounds``, ``agents``, ``chains``, ``n``, ``threshold``, ...): every value of its lattice is
+  tried. With a wanted accuracy the cheapest value that reaches it (within the budget, if one is given), otherwise the most accurate
+  within the budget. Interval: the exact interval of a threshold, the values that do not change the answer of a count.
 
 With a pilot, everything is repeated on resamples of its questions and the 95 % interval of the answer is reported beside it.
 """

@@ -1,8 +1,7 @@
 """The claims of the modelled papers as objects, and the bound on every stopping rule.
 
-* :mod:`.ledger` holds the claims (C convergence, K advocates, U UAAD, J jury); :func:`run_ledger` examines them. How evidence becomes a
-verdict is in
-  :mod:`.claim`.
+* :mod:`.ledger` holds the claims (C convergence, K advocates, U UAAD, J jury); :func:`run_ledger` examines them. How evidence becomes
+  a verdict is in :mod:`.claim`.
 * :mod:`.bound` computes the best possible stopping rule of a protocol.
 """
 

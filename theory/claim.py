@@ -3,8 +3,8 @@ r"""A claim as a value, and the evidence from which its verdict is computed.
 A claim holds a statement, the assumptions that it makes, and code:
 
 * ``derive()`` yields exact comparisons (rationals and sympy expressions; equality by ``cancel(together(...))``, never by floats);
-* ``witness()`` yields numeric comparisons of a closed form with the exact law, an enumeration or a quadrature, and with the figures that
-are quoted;
+* ``witness()`` yields numeric comparisons of a closed form with the exact law, an enumeration or a quadrature, and with the figures
+  that are quoted;
 * ``conclusion(**world)`` yields the claim's conclusion in a world. ``world`` is the one in which every assumption holds; switching an
   :class:`Assumption` off changes some of its entries, and some part of the conclusion must then fail;
 * ``counterexample()`` yields numbers, each got in at least two independent ways, that lie outside what the statement allows;

@@ -1,9 +1,10 @@
 """Fit a population of items and judges to a log of judgements, with intervals and goodness of fit.
 
 1. What the log says by itself is counted (:mod:`.judge_facts`).
-2. Each judge's parameters are fitted given the labels (:mod:`.judge_fit`); scores under each gap law, of which the one of lowest AIC is
-taken. 3. What judges share is fitted to how their votes move together (:mod:`.judge_panel`).
-Jurors of debates are told apart from judges and give the jury's law (:mod:`.judge_jury`).
+2. Each judge's parameters are fitted given the labels (:mod:`.judge_fit`); scores under each gap law, of which the one of lowest AIC
+   is taken.
+3. What judges share is fitted to how their votes move together (:mod:`.judge_panel`). Jurors of debates are told apart from judges and
+   give the jury's law (:mod:`.judge_jury`).
 4. Intervals are percentiles over a bootstrap of items: counts are recounted, parameters move by one step of Fisher scoring.
 5. The fit is asked to predict what was counted: swap consistency, accuracies, panels; the misses are shown.
 """
