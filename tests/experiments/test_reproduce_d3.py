@@ -44,6 +44,21 @@ def test_fitted_rows_are_met_and_said_to_be_fitted(found):
     assert rows["more-tokens"].model_status == "predicted"
 
 
+def test_what_was_fitted_is_met_and_what_follows_misses_by_what_is_told(tmp_path):
+    """All rows, the choices at their values: reported less simulated, in the row's unit."""
+    path = tmp_path / "all.toml"
+    path.write_text(re.sub(r"values = \[[^\]]*\]\n", "", SHIPPED))
+    rows = {row.id: row for row in reproduce_d3(path).rows}
+    fitted = {name for name, row in rows.items() if row.model_status == "fitted"}
+    assert fitted == {"single", "more", "jury", "personas", "swap-single", "swap-jury", "round-2"}
+    assert all(abs(rows[name].residual) < 0.1 for name in fitted)
+    follow = {"prd": -1.7, "chateval": -5.3, "samre": -1.3, "rounds": 0.01, "tokens": 7.1, "retained": 7.8}
+    for name, miss in follow.items():
+        assert rows[name].model_status == "predicted"
+        assert rows[name].residual == pytest.approx(miss, abs=0.06)
+    assert {name for name, row in rows.items() if row.model_status == "not possible"} == {"samre-kappa", "swap-jury-fresh"}
+
+
 def test_changing_a_reported_figure_changes_its_residual_and_nothing_else(found, tmp_path):
     path = tmp_path / "d3.toml"
     path.write_text(found[0].read_text().replace('reported = "8.8"', 'reported = "20"'))
