@@ -218,7 +218,8 @@ def _correlation(right: Floats, ties: Floats, weight: Floats) -> Floats:
     mean = w @ right[whole]
     centred = right[whole] - mean
     covariance = (centred * w[:, None]).T @ centred
-    np.fill_diagonal(covariance, w @ (right[whole] - ties[whole] / 4) - mean**2)
-    sd = np.sqrt(np.diag(covariance))
+    variance = w @ (right[whole] - ties[whole] / 4) - mean**2
+    np.fill_diagonal(covariance, variance)
+    sd = np.sqrt(np.where(variance > 1e-12, variance, 0.0))  # a judge that is always right has none, but for rounding
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(covariance / np.outer(sd, sd))
