@@ -8,6 +8,7 @@ sliders, so the standard library's server and one page without dependencies serv
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -194,6 +195,11 @@ class Explorer(ThreadingHTTPServer):
         self.start = {"protocol": protocol, "population": population}
         self.work = threading.Lock()
         super().__init__((HOST, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Pass over a page that went away before its answer: each drag drops the one before."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     @property
     def address(self) -> str:

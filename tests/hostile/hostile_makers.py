@@ -202,7 +202,7 @@ def _plan(rng: random.Random, folder: Path) -> list[str]:
     text = rng.choice((pilot_log(6), judge_log()))
     path = _write(folder, "log.csv", text.encode() if rng.random() < 0.6 else spoil(text, rng))
     words = ["plan", "--pilot", path, "--items", rng.choice(("100", *NUMBERS)), "--budget-usd", rng.choice(("1", "5", *NUMBERS))]
-    words += ["--draws", rng.choice(("10", "0", "2")), "--json", "--model", "gpt-3.5-turbo"]
+    words += ["--draws", rng.choice(("20", "20", "0")), "--json", "--model", "gpt-3.5-turbo"]
     for option in ("--target-accuracy", "--risk", "--tolerance", "--confidence", "--seed", "--map", "--plot", "--out"):
         if rng.random() < 0.15:
             words += [option, rng.choice(NUMBERS if option[2:5] not in ("map", "plo", "out") else (*TEXTS, "round=agent", "item_id=judge"))]
@@ -255,7 +255,7 @@ def _results(home: Path) -> tuple[Path, ...]:
         ("theory", ["theory", "U2"]),
         ("sensitivity", ["sensitivity", "cot_sc", "--evaluations", "64"]),
         ("validate", ["validate", "log.csv", "--splits", "5"]),
-        ("plan", ["plan", "--pilot", "log.csv", "--items", "10", "--budget-usd", "1", "--draws", "5", "--model", "gpt-3.5-turbo"]),
+        ("plan", ["plan", "--pilot", "log.csv", "--items", "10", "--budget-usd", "1", "--draws", "20", "--model", "gpt-3.5-turbo"]),
     ):
         run_case([*words, "--out", f"{name}.json"], home, 120)
     run_case(["sweep", "--grid", "tau_c=0.5,1", "--out", "sweep.parquet"], home, 120)
@@ -291,7 +291,7 @@ BASES: dict[str, tuple[str, ...]] = {
     "explore": ("nothing", "--no-browser"),
     "import": ("inspect", "inspect.json", "--out", "out.csv"),
     "ledger": ("ledger.sqlite",),
-    "plan": ("--pilot", "pilot.csv", "--items", "10", "--budget-usd", "1", "--draws", "2", "--model", "gpt-3.5-turbo"),
+    "plan": ("--pilot", "pilot.csv", "--items", "10", "--budget-usd", "1", "--draws", "20", "--model", "gpt-3.5-turbo"),
     "populations": (),
     "protocols": (),
     "report": ("result.json",),

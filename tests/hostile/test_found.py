@@ -8,9 +8,11 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import suppress
 
 import pytest
 
+from adjourn.experiments.explore import Explorer
 from adjourn.model import InputError
 from adjourn.vectorized import jit
 
@@ -154,6 +156,18 @@ def test_numbers_beyond_a_float_in_a_harness_log_are_refused(cli, tmp_path):
     row = {"doc_id": 1, "doc": {}, "filter": "none", "filtered_resps": [[10**400, 0], [1.0, 0]], "metrics": ["acc"], "acc": 1.0}
     path.write_text(json.dumps(row) + "\n")
     assert cli("import", "lm-eval", path, "--out", tmp_path / "out.csv").exit_code in (0, 2)
+
+
+def test_a_page_that_goes_away_leaves_no_traceback(capsys):
+    """A browser that drags a slider drops requests before they are answered."""
+    with Explorer() as server:
+        for error, told in ((ConnectionResetError(), False), (BrokenPipeError(), False), (ValueError(), True)):
+            with suppress(Exception):
+                try:
+                    raise error
+                except Exception:
+                    server.handle_error(None, None)
+            assert ("Traceback" in capsys.readouterr().err) == told
 
 
 def test_half_a_character_is_written_as_its_code(cli, tmp_path):
