@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy.interpolate import make_interp_spline
 from scipy.special import ndtr
 
+from ..errors import InputError
 from .cost import panel_judges
 from .gaps import GapLaw, GaussianGap, Shifts, ZeroInflatedBetaGap
 from .items import Judge, JudgingPopulation
@@ -37,6 +38,10 @@ Floats = npt.NDArray[np.float64]
 SCORE_CELLS = 256
 MOST_JOINT_CALLS = 16
 CHUNK = 1024
+MOST_POINTS = 10_000_000
+"""Most points at which a judge's law of votes is asked; a tenth of that is the most nodes of what judges have in common."""
+_COARSE_FLOOR = 1 / 6
+"""Least noise in units of what is integrated, where weights are learnt."""
 
 
 def evaluate_panel(protocol: Panel, population: JudgingPopulation) -> JudgingTally:
@@ -258,6 +263,8 @@ class PanelNodes:
         items = evidence(population.items, 0.0, [Bend(0.0, max(width, 0.5) if coarse else width)], nodes=5 if coarse else NODES)
         shared = self._factor([judge.sigma_b * judge.loading for judge in self.judges], coarse)
         length = self._factor([judge.verbosity for judge in self.judges], coarse)
+        if len(items.e) * len(shared[0]) * len(length[0]) > MOST_POINTS // 10:
+            raise _too_fine("all of them together")
         self.label = (items.weight[:, None, None] * np.multiply.outer(shared[1], length[1])[None, :, :, None]).reshape(-1, 3)
         self.seen = [
             (items.e[:, None, None] + judge.sigma_b * judge.loading * shared[0][None, :, None] + judge.verbosity * length[0]).ravel()
@@ -305,8 +312,11 @@ class PanelNodes:
         low, high = float(u.min()), float(u.max())
         grid = np.linspace(low, high, max(16, math.ceil((high - low) / (min(self._width(judge), 1.0) / (2 if self.coarse else 4))) + 8))
         noise = (1.5 if self.coarse else 1.0) * math.sqrt(own.judge.gap.error_variance / self.protocol.calls_each)
-        bias, bias_weight = normal_nodes(own.bias, noise)
-        shift, shift_weight = shift_nodes(own.shift, noise, dear=False)
+        floor = _COARSE_FLOOR if self.coarse else 0.0
+        bias, bias_weight = normal_nodes(own.bias, max(noise, floor * own.bias))
+        shift, shift_weight = shift_nodes(own.shift, max(noise, floor * own.shift), dear=False)
+        if len(grid) * len(bias) * len(shift) > MOST_POINTS:
+            raise _too_fine(f"judge {judge.name}")
         total: Floats | float = 0.0
         for s, w in zip(shift, shift_weight, strict=True):
             points = law(own.judge, np.add.outer(grid, bias).ravel(), self.anonymity * judge.position + s)
@@ -365,6 +375,13 @@ class PanelNodes:
         joint = (1 - judge.undecided) * joint
         joint[:, self.protocol.calls_each, self.protocol.calls_each] += judge.undecided
         return joint
+
+
+def _too_fine(whose: str) -> InputError:
+    return InputError(
+        f"the exact law does not reach a panel whose judges' noise is so small beside what they share and prefer ({whose}); "
+        "use --engine mc or --engine reference."
+    )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from adjourn.model.judging import (
     Judge,
     JudgingPopulation,
     Panel,
+    RubricGap,
+    ZeroInflatedBetaGap,
     apply_judging_settings,
     judging_population_names,
     judging_protocol_names,
@@ -21,6 +23,7 @@ from adjourn.model.judging import (
     load_judging_population,
     load_judging_protocol,
     simulate_exact,
+    simulate_reference,
 )
 from adjourn.model.judging.cost import JudgingCosts, debate_round_tokens
 from adjourn.model.judging.protocols import protocol_dict, read_judging_protocol
@@ -166,6 +169,15 @@ def test_shifts_that_spread_too_far_for_the_exact_law_are_refused_and_not_waited
         population = replace(population, anonymity=1.0)
     with pytest.raises(InputError, match=r"spreads so far over items.*--engine mc"):
         simulate_exact(policy, population)
+
+
+@pytest.mark.parametrize(("gap", "changes"), [(RubricGap(), {"verbosity": "16"}), (ZeroInflatedBetaGap(), {"scale": "64"})])
+def test_panels_too_fine_for_the_exact_law_are_refused_and_drawn_by_the_others(gap, changes):
+    base = load_judging_population("mtbench-gpt4").with_judges(gap=gap)
+    protocol, population = apply_judging_settings(load_judging_protocol("prd"), base, changes)
+    with pytest.raises(InputError, match=r"judges' noise is so small.*--engine mc"):
+        simulate_exact(protocol, population)
+    assert simulate_reference(protocol, population, 5).mean("calls").mean == 10
 
 
 # --- costs ---
