@@ -7,10 +7,10 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -19,7 +19,7 @@ from rich.table import Table
 from ..model import Estimate, InputError, Result
 from ..model.tables import plain
 
-__all__ = ["emit", "format_estimate", "progress", "result_table", "screen", "warn", "write_bytes", "write_text"]
+__all__ = ["emit", "format_estimate", "new_table", "progress", "result_table", "screen", "warn", "write_bytes", "write_text"]
 
 UNITS = {
     "accuracy": "share of questions",
@@ -153,12 +153,32 @@ def format_estimate(estimate: Estimate | None) -> tuple[str, str]:
     return _number(estimate.mean), f"[{_number(estimate.low)}, {_number(estimate.high)}]"
 
 
+def new_table(title: str, columns: Iterable[str], left: Collection[str] | None = None, **style: Any) -> Table:
+    """Make a table without rows.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    columns : iterable of str
+        Names.
+    left : collection of str, optional
+        Columns that hold words: the others, which hold numbers, stand on the right. Without it all stand on the left.
+    **style
+        As rich's ``add_column`` takes it; ``no_wrap`` unless something is said.
+    """
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        justify: Literal["left", "right"] = "left" if left is None or column in left else "right"
+        table.add_column(column, justify=justify, **(style or {"no_wrap": True}))
+    return table
+
+
 def result_table(result: Result) -> Table:
     """Table of a result: quantity, value, 95 % interval, unit, quantiles per question."""
     how = "exact law" if result.samples is None else f"{result.engine}, {result.samples:,} samples, seed {result.seed}"
-    table = Table(title=f"{result.protocol} on {result.population} ({how})", title_justify="left")
-    for column, justify in (("quantity", "left"), ("mean", "right"), ("95 % interval", "left"), ("unit", "left"), ("p95 / worst", "right")):
-        table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    columns = ("quantity", "mean", "95 % interval", "unit", "p95 / worst")
+    table = new_table(f"{result.protocol} on {result.population} ({how})", columns, left=("quantity", "95 % interval", "unit"))
     for name, estimate in result.means.items():
         if estimate is None and name == "usd":
             continue

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..model import InputError
 from .advice import Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["frontier_plot", "require_picture", "save_frontier"]
+__all__ = ["frontier_plot", "save_frontier"]
 
 _STYLES = (("o", "#1f6f8b"), ("s", "#c8553d"), ("^", "#7a7a7a"))
 _SWEPT = {"UAAD": " (worst case over AUROC 0.5 to 0.9)"}
@@ -58,18 +57,6 @@ def frontier_plot(plan: Plan, ax: Axes) -> Axes:
     return ax
 
 
-def require_picture(path: Path) -> None:
-    """Refuse a file that is no picture, before any work is done.
-
-    Raises
-    ------
-    InputError
-        If the name does not end in .png, .svg or .pdf.
-    """
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InputError(f"--plot {path}: the file must end in .png, .svg or .pdf.")
-
-
 def save_frontier(plan: Plan, path: Path) -> None:
     """Write the picture to a PNG, SVG or PDF file.
 
@@ -78,17 +65,6 @@ def save_frontier(plan: Plan, path: Path) -> None:
     InputError
         If it cannot be written.
     """
-    import matplotlib
+    from .plots import new_axes, save_plot
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots(figsize=(8.5, 6.0), layout="constrained")
-    try:
-        frontier_plot(plan, ax)
-        options: dict[str, Any] = {"dpi": 150} if path.suffix.lower() == ".png" else {}
-        figure.savefig(path, **options)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}. Choose another place with --plot.") from None
-    finally:
-        plt.close(figure)
+    save_plot(frontier_plot(plan, new_axes(8.5, 6.0)), path)

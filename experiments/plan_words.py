@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from .advice import Outlook, Plan
+from .console import new_table
 
 __all__ = ["show_plan"]
 
@@ -135,9 +136,8 @@ def _row(o: Outlook, chosen: bool) -> list[str]:
 
 
 def _panels(advice: Plan) -> Table:
-    table = Table(title="Panels by size: mean over all subsets, both orders averaged, ties half a credit", title_justify="left")
-    for column in ("judges", "predicted", "the log's own", "miss, points"):
-        table.add_column(column, justify="right")
+    columns = ("judges", "predicted", "the log's own", "miss, points")
+    table = new_table("Panels by size: mean over all subsets, both orders averaged, ties half a credit", columns, left=(), no_wrap=False)
     for row in advice.panels:
         known = row["predicted"] is not None
         miss = f"{100 * (row['predicted'] - row['log']):+.1f}" if known else "-"

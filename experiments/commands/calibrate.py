@@ -14,7 +14,7 @@ from ...model.response import RULES
 from ..calibrate import Calibration
 from ..calibrate import calibrate as fit
 from ..calibrate.judges import JudgeCalibration, calibrate_judges
-from ..console import emit, format_estimate, progress, warn, write_text
+from ..console import emit, format_estimate, new_table, progress, warn, write_text
 from ..logs import JudgeLog, read_log, read_mapping
 from ..options import ColumnMap, JsonFlag, Seed
 
@@ -74,10 +74,7 @@ def _show(found: Calibration | JudgeCalibration, out: Path | None, screen: Conso
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
-    return table
+    return new_table(title, columns, left=columns[:1])
 
 
 def _curve(found: Calibration) -> Table:

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from ..console import format_estimate
+from ..console import format_estimate, new_table
 from ..logs import read_mapping
 from ..options import ColumnMap, JsonFlag, OutResult, Seed, picture_file
 from ..saved import deliver
@@ -39,9 +38,8 @@ def _show(result: WeightFit, screen: Console) -> None:
     screen.print(f"{result.log}: {result.steps:,} steps of {result.questions:,} questions, seed {result.seed}")
     for name, weight in result.weights.items():
         screen.print(f"  {name} = {' '.join(format_estimate(weight))} (fitted, 95 % bootstrap interval)")
-    table = Table(title="On the held-out half", title_justify="left")
-    for column in ("weights", "calibration error", "concordance", "tau_low / tau_high", "share in tiers", "faulty in tiers"):
-        table.add_column(column, overflow="fold")
+    columns = ("weights", "calibration error", "concordance", "tau_low / tau_high", "share in tiers", "faulty in tiers")
+    table = new_table("On the held-out half", columns, overflow="fold")
     for name, tiers in result.tiers.items():
         table.add_row(
             name,

@@ -11,7 +11,7 @@ from rich.table import Table
 from ...model import Estimate, InterruptedRunError, ParameterError
 from ..compare import COSTS, Comparison, PairedDifference, find_cases
 from ..compare import compare as study
-from ..console import UNITS, format_estimate, progress
+from ..console import UNITS, format_estimate, new_table, progress
 from ..options import JsonFlag, ModelName, OutResult, PopulationName, PricesFile, Seed, Settings, read_settings
 from ..saved import deliver
 
@@ -64,9 +64,8 @@ def _show(result: Comparison, screen: Console) -> None:
 
 
 def _pair_table(pair: PairedDifference) -> Table:
-    table = Table(title=f"{pair.first} minus {pair.second}", title_justify="left")
-    for column, justify in (("quantity", "left"), ("difference", "right"), ("95 % interval", "left"), ("unit", "left")):
-        table.add_column(column, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    columns = ("quantity", "difference", "95 % interval", "unit")
+    table = new_table(f"{pair.first} minus {pair.second}", columns, left=("quantity", "95 % interval", "unit"))
     rows: dict[str, tuple[Estimate, str]] = {"accuracy": (pair.accuracy, UNITS["accuracy"])}
     if pair.accuracy != pair.sampled:
         rows["accuracy, sampled"] = (pair.sampled, UNITS["accuracy"])

@@ -15,7 +15,7 @@ from ...live.reading import LedgerReader, Totals
 from ...model import AdjournError, InputError
 from ...model.result import share
 from ..after_run import Prediction, actual_of, compare
-from ..console import emit, write_text
+from ..console import emit, new_table, write_text
 from ..live_runs import stored_case
 from ..options import JsonFlag, OutFile
 
@@ -106,11 +106,9 @@ def comparison_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _show(report: dict[str, Any], screen: Console) -> None:
-    table = Table(
-        title=f"run {report['run_id']}: {report['protocol']}, {report['done']} of {report['items']} questions", title_justify="left"
-    )
-    for column in ("role", "calls", "attempts", "prompt tokens", "completion tokens", "charged US$", "of it uncertain US$"):
-        table.add_column(column, justify="left" if column == "role" else "right", no_wrap=True)
+    title = f"run {report['run_id']}: {report['protocol']}, {report['done']} of {report['items']} questions"
+    columns = ("role", "calls", "attempts", "prompt tokens", "completion tokens", "charged US$", "of it uncertain US$")
+    table = new_table(title, columns, left=("role",))
     for row in report["by_role"]:
         counts = (row["calls"], row["attempts"], row["prompt_tokens"], row["completion_tokens"])
         table.add_row(row["role"], *(f"{n:,}" for n in counts), f"{row['charged_usd']:.6f}", f"{row['uncertain_usd']:.6f}")

@@ -11,8 +11,8 @@ from rich.console import Console
 from ..choosing import Request
 from ..console import emit, progress
 from ..families import price_of
-from ..frontier import require_picture, save_frontier
-from ..options import ColumnMap, JsonFlag, ModelName, OutFile, PricesFile, Seed
+from ..frontier import save_frontier
+from ..options import ColumnMap, JsonFlag, ModelName, OutFile, PricesFile, Seed, picture_file
 from ..plan_words import show_plan
 
 
@@ -29,7 +29,9 @@ def plan(
     draws: Annotated[int, typer.Option(help="Bootstrap draws over the pilot's questions.")] = 200,
     seed: Seed = 0,
     column_map: ColumnMap = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the frontier to a PNG, SVG or PDF file.", show_default=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the frontier (PNG, SVG or PDF).", callback=picture_file, show_default=False)
+    ] = None,
     as_json: JsonFlag = False,
     out: OutFile = None,
 ) -> None:
@@ -46,8 +48,6 @@ def plan(
         draws=draws,
         seed=seed,
     )
-    if plot is not None:
-        require_picture(plot)
     log = read_any_log(pilot, column_map or [])
     with progress("resampling the pilot", request.draws + 1) as advance:
         advice = plan_from_log(log, request, lambda population_model: price_of(prices, model, population_model), advance)

@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from ...model import ParameterError
-from ..console import progress
+from ..console import new_table, progress
 from ..options import JsonFlag, OutResult, picture_file
 from ..reproduce import Reproduction, Row, Simulated
 from ..saved import deliver
@@ -69,9 +68,8 @@ def _range(low: float, high: float) -> str:
 def _show(result: Reproduction, screen: Console) -> None:
     screen.print(result.paper)
     for name in dict.fromkeys(row.table for row in result.rows):
-        table = Table(title=name, title_justify="left")
-        for column in ("figure", "reported", "replay", "model [95 %]", "over unknowns", "over lambda", "residual"):
-            table.add_column(column, overflow="fold")
+        columns = ("figure", "reported", "replay", "model [95 %]", "over unknowns", "over lambda", "residual")
+        table = new_table(name, columns, overflow="fold")
         for row in (r for r in result.rows if r.table == name):
             table.add_row(*_cells(row))
         screen.print(table)

@@ -8,10 +8,9 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from ...model import ParameterError
-from ..console import format_estimate, progress
+from ..console import format_estimate, new_table, progress
 from ..discovery import Discovery
 from ..discovery import discover as find_region
 from ..options import JsonFlag, ModelName, OutResult, PopulationName, PricesFile, Seed, Settings, picture_file, read_settings
@@ -87,9 +86,8 @@ def _show(result: Sensitivity, screen: Console) -> None:
         screen.print(f"{name} is constant at {value:.6g}: no input moves it.")
     for name, groups in result.ranking.items():
         mean, spread = result.spread[name]
-        table = Table(title=f"{name}: mean {mean:.4g}, standard deviation {spread:.3g} over the inputs", title_justify="left")
-        for column in ("input", "law", "first order", "95 %", "total order", "95 %"):
-            table.add_column(column, no_wrap=True)
+        title = f"{name}: mean {mean:.4g}, standard deviation {spread:.3g} over the inputs"
+        table = new_table(title, ("input", "law", "first order", "95 %", "total order", "95 %"))
         laws = {x.name: (f"{len(x.levels)} levels" if x.levels else f"{x.low:.4g} to {x.high:.4g}") for x in result.inputs}
         for row in sorted((r for r in result.indices if r.output == name), key=lambda r: -r.total.mean):
             table.add_row(row.input, laws[row.input], *format_estimate(row.first), *format_estimate(row.total))

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from ...model import ParameterError
 from ..apart import TellApart
 from ..apart import tell_apart as compare
-from ..console import progress
+from ..console import new_table, progress
 from ..options import JsonFlag, ModelName, OutResult, PopulationName, PricesFile, Seed, Settings, read_settings
 from ..saved import deliver
 from ..solve import Request, Solution
@@ -80,9 +79,8 @@ def _show(result: Solution, screen: Console) -> None:
     if result.answer is not None:
         screen.print(f"  the design: accuracy {result.accuracy:.4f} (exact), {result.usd:.6f} US$ a question (expected)")
     if result.candidates:
-        table = Table(title=f"All values of {result.find}", title_justify="left")
-        for column in (result.find, "accuracy", "US$ / question", "P(within budget)", "meets"):
-            table.add_column(column, no_wrap=True)
+        columns = (result.find, "accuracy", "US$ / question", "P(within budget)", "meets")
+        table = new_table(f"All values of {result.find}", columns)
         for c in result.candidates:
             within = "" if c.within_budget is None else f"{c.within_budget:.4f}"
             table.add_row(c.value, f"{c.accuracy:.4f}", f"{c.usd:.6f}", within, "yes" if c.meets else "")

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..axes import read_axes
-from ..console import format_estimate, progress
+from ..console import format_estimate, new_table, progress
 from ..options import JsonFlag, ModelName, OutResult, PopulationName, PricesFile, Seed, Settings, picture_file, read_settings
 from ..saved import deliver
 from ..sweep import Sweep
@@ -87,11 +87,9 @@ def _show(result: Sweep, screen: Console) -> None:
 
 
 def _cells_table(result: Sweep) -> Table:
-    table = Table(title="Cells: within each, nothing changes", title_justify="left")
     keys = list(dict.fromkeys(k for c in result.cells for k in (*c.fixed, *c.edges)))
     shown = [q for q in ("accuracy", "calls", "depth", "usd", "regret") if q in result.quantities]
-    for column in ("cell", "protocol", *keys, "points", *shown):
-        table.add_column(column, no_wrap=True)
+    table = new_table("Cells: within each, nothing changes", ("cell", "protocol", *keys, "points", *shown))
     for number, cell in enumerate(result.cells[:_SHOWN]):
         values = [str(cell.edges.get(k, cell.fixed.get(k, ""))) for k in keys]
         means = [" ".join(format_estimate(cell.means.get(q))) for q in shown]

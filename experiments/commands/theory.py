@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from ...model import InputError, ParameterError
-from ..console import emit, progress
-from ..options import JsonFlag, OutFile
+from ..console import emit, new_table, progress
+from ..options import JsonFlag, OutFile, picture_file
 
 if TYPE_CHECKING:
     from ...theory import Claim, Examination
@@ -24,7 +23,6 @@ _COLOURS = {
     "assumes its conclusion": "yellow",
     "broken": "bold white on red",
 }
-_PICTURES = (".png", ".svg", ".pdf")
 
 
 def theory(
@@ -33,7 +31,9 @@ def theory(
         list[str] | None, typer.Option("--without", help="Switch an assumption of the claim off and show what breaks.", show_default=False)
     ] = None,
     latex: Annotated[bool, typer.Option("--latex", help="Print statement and derivation in LaTeX.")] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw the claim to a PNG, SVG or PDF file.", show_default=False)] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the claim (PNG, SVG or PDF).", callback=picture_file, show_default=False)
+    ] = None,
     as_json: JsonFlag = False,
     out: OutFile = None,
 ) -> None:
@@ -87,10 +87,6 @@ def _refuse(chosen: list[Claim], plot: Path | None, *, latex: bool, as_json: boo
         return
     if claim is None:
         raise ParameterError("--plot", str(plot), "one claim's picture", "Name the claim: adjourn theory C4 --plot c4.png.")
-    if plot.suffix.lower() not in _PICTURES:
-        raise ParameterError("--plot", str(plot), "a file that ends in .png, .svg or .pdf")
-    if not plot.parent.is_dir():
-        raise ParameterError("--plot", str(plot), "a file in a folder that exists")
     if chosen[0].plot is None:
         from ...theory import CLAIMS
 
@@ -108,9 +104,8 @@ def _draw(claim: Claim, path: Path) -> None:
 
 
 def _show_ledger(screen: Console, examinations: list[Examination]) -> None:
-    table = Table(title="Claims (every verdict is computed from its evidence, here and now)", title_justify="left")
-    for column in ("claim", "title", "verdict", "evidence", "needs, or what refutes it"):
-        table.add_column(column, overflow="fold")
+    columns = ("claim", "title", "verdict", "evidence", "needs, or what refutes it")
+    table = new_table("Claims (every verdict is computed from its evidence, here and now)", columns, overflow="fold")
     for e in examinations:
         verdict = str(e.verdict)
         held = sum(check.holds for check in (*e.derivation, *e.witness, *e.law))

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from ..console import progress
+from ..console import new_table, progress
 from ..logs import read_mapping, read_reasoning
 from ..options import ColumnMap, JsonFlag, OutResult, Seed, picture_file
 from ..saved import deliver
@@ -48,9 +47,8 @@ def _show(result: Validation, screen: Console) -> None:
     if result.debate_inside is not None:
         screen.print(f"the log's own debate: {result.debate_inside:.1%} of the predictions lie inside")
     screen.print(f"{result.questions} questions used, {result.left_out} left out; law: {result.law}, fitted again on each half")
-    table = Table(title="Predicted by one half, actual of the other", title_justify="left")
-    for column in ("quantity", "unit", "actual", "predicted", "error", "95 % of the errors", "band", "inside"):
-        table.add_column(column, no_wrap=True)
+    columns = ("quantity", "unit", "actual", "predicted", "error", "95 % of the errors", "band", "inside")
+    table = new_table("Predicted by one half, actual of the other", columns)
     for c in result.checks:
         spread = f"[{c.error.low:+.4f}, {c.error.high:+.4f}]"
         table.add_row(
