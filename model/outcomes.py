@@ -297,6 +297,10 @@ class Money:
         root = brentq(lambda x: self.cdf(x) - level, 0.0, self.worst, xtol=1e-12 * self.worst)
         return min(float(f"{root:.11e}"), self.worst)
 
+    def quantiles(self) -> dict[str, float]:
+        """Median, 95 % quantile and largest value, by their keys in results."""
+        return {"p50": self.quantile(0.5), "p95": self.quantile(0.95), "max": self.worst}
+
 
 def _lognormal_cdf(x: Floats, mean: Floats, variance: Floats) -> Floats:
     point = (variance <= 0) | (mean <= 0)
@@ -306,10 +310,30 @@ def _lognormal_cdf(x: Floats, mean: Floats, variance: Floats) -> Floats:
     return np.where(point, (mean <= x + _ROUNDING * np.abs(mean)).astype(float), ndtr(np.where(point, 0.0, z)))
 
 
-def _integer_quantile(values: npt.NDArray[np.int64], probability: Floats, level: float) -> int:
+def integer_quantiles(values: npt.NDArray[np.int64], probability: Floats) -> dict[str, float]:
+    """Median, 95 % quantile and largest possible value of a count, by their keys in results; both arrays of one shape."""
     order = np.argsort(values, kind="stable")
     upto = np.cumsum(probability[order])
-    return int(values[order][int(np.searchsorted(upto, level * upto[-1] * (1 - 1e-12)))])
+
+    def at(level: float) -> int:
+        return int(values[order][int(np.searchsorted(upto, level * upto[-1] * (1 - 1e-12)))])
+
+    return {"p50": at(0.5), "p95": at(0.95), "max": int(values[probability > 0].max())}
+
+
+def run_provenance(
+    engine: str, samples: int | None, seed: int | None, protocol: dict[str, Any], population: dict[str, Any], pricing: Pricing | None
+) -> dict[str, Any]:
+    """Return what every result says of how it came about; protocol and population as plain tables."""
+    return {
+        "version": metadata.version("adjourn"),
+        "engine": engine,
+        "seed": seed,
+        "samples": samples,
+        "protocol": protocol,
+        "population": population,
+        "prices": pricing.to_dict() if pricing else None,
+    }
 
 
 def summarise(
@@ -386,16 +410,11 @@ def summarise(
         tiers = {"none": mass(tier_index == 0), **tiers}
     reasons = {str(reason): mass(reason_index == i) for i, reason in enumerate(REASONS) if np.any(probability[reason_index == i] > 0)}
     quantiles: dict[str, dict[str, float]] = {
-        name: {
-            "p50": _integer_quantile(values, probability, 0.5),
-            "p95": _integer_quantile(values, probability, 0.95),
-            "max": int(values[probability > 0].max()),
-        }
+        name: integer_quantiles(values, probability)
         for name, values in (("calls", costs.calls), ("debate_calls", costs.debate_calls), ("depth", costs.depth))
     }
     if pricing:
-        money = Money.of(costs, probability, pricing.price)
-        quantiles["usd"] = {"p50": money.quantile(0.5), "p95": money.quantile(0.95), "max": money.worst}
+        quantiles["usd"] = Money.of(costs, probability, pricing.price).quantiles()
     by_role = {
         role: {"calls": float(probability @ c), "prompt_tokens": float(probability @ p), "completion_tokens": float(probability @ o)}
         for role, (c, p, o) in costs.by_role.items()
@@ -410,13 +429,7 @@ def summarise(
         shares={"tiers": _present(tiers), "stop_reasons": _present(reasons)},
         quantiles=quantiles,
         provenance={
-            "version": metadata.version("adjourn"),
-            "engine": engine,
-            "seed": seed,
-            "samples": samples,
-            "protocol": protocol.to_dict(),
-            "population": population.to_dict(),
-            "prices": pricing.to_dict() if pricing else None,
+            **run_provenance(engine, samples, seed, protocol.to_dict(), population.to_dict(), pricing),
             "tokens_by_role": by_role,
         },
         notes=standing_notes(protocol, population) + notes,

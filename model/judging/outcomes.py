@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from importlib import metadata
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..outcomes import Money, Pricing
+from ..outcomes import Money, Pricing, integer_quantiles, run_provenance
 from ..result import Estimate, Result, exact, from_moments, share
 from .agreement import LABELS, TIES, VERDICTS, agreement
 from .cost import JudgingCosts
@@ -167,12 +166,11 @@ def summarise_judging(
     }
     probability = rounds / rounds.sum()
     quantiles = {
-        name: _quantiles(values, probability)
+        name: integer_quantiles(values, probability)
         for name, values in (("calls", costs.calls), ("debate_calls", costs.debate_calls), ("rounds", np.arange(len(rounds))))
     }
     if pricing:
-        money = money_of(costs, probability, pricing)
-        quantiles["usd"] = {"p50": money.quantile(0.5), "p95": money.quantile(0.95), "max": money.worst}
+        quantiles["usd"] = money_of(costs, probability, pricing).quantiles()
     reasons = masses.sum(axis=(0, 1, 2))
     return Result(
         protocol=protocol.name,
@@ -189,13 +187,7 @@ def summarise_judging(
         },
         quantiles=quantiles,
         provenance={
-            "version": metadata.version("adjourn"),
-            "engine": engine,
-            "seed": seed,
-            "samples": samples,
-            "protocol": protocol_dict(protocol),
-            "population": population.to_dict(),
-            "prices": pricing.to_dict() if pricing else None,
+            **run_provenance(engine, samples, seed, protocol_dict(protocol), population.to_dict(), pricing),
             "ties": population.ties,
             "tokens_by_role": {
                 role: dict(zip(("calls", "prompt_tokens", "completion_tokens"), (float(probability @ x) for x in parts), strict=True))
@@ -209,13 +201,6 @@ def summarise_judging(
 def _snapped(value: float) -> float:
     """Return a probability without the last rounding errors of what is certain."""
     return 1.0 if value > 1 - 1e-12 else max(value, 0.0)
-
-
-def _quantiles(values: Ints, probability: Floats) -> dict[str, float]:
-    order = np.argsort(values, kind="stable")
-    upto = np.cumsum(probability[order])
-    found = {name: int(values[order][int(np.searchsorted(upto, level * (1 - 1e-12)))]) for name, level in (("p50", 0.5), ("p95", 0.95))}
-    return {**found, "max": int(values[probability > 0].max())}
 
 
 def standing_notes(protocol: JudgingProtocol, population: JudgingPopulation) -> tuple[str, ...]:
