@@ -198,10 +198,12 @@ def _any_log(rng: random.Random) -> str:
 
 
 def _plan(rng: random.Random, folder: Path) -> list[str]:
-    """A sound or spoilt log of either family, with hostile options."""
-    text = rng.choice((pilot_log(6), judge_log()))
+    """A sound or spoilt log of either family, with hostile options; a sound plan for judging takes longer than a case may."""
+    judging = rng.random() < 0.4
+    text = judge_log() if judging else pilot_log(6)
     path = _write(folder, "log.csv", text.encode() if rng.random() < 0.6 else spoil(text, rng))
-    words = ["plan", "--pilot", path, "--items", rng.choice(("100", *NUMBERS)), "--budget-usd", rng.choice(("1", "5", *NUMBERS))]
+    items, budget = (rng.choice(NUMBERS) if judging or rng.random() < 0.2 else sound for sound in ("100", rng.choice(("1", "1e-9"))))
+    words = ["plan", "--pilot", path, "--items", items, "--budget-usd", budget]
     words += ["--draws", rng.choice(("20", "20", "0")), "--json", "--model", "gpt-3.5-turbo"]
     for option in ("--target-accuracy", "--risk", "--tolerance", "--confidence", "--seed", "--map", "--plot", "--out"):
         if rng.random() < 0.15:
