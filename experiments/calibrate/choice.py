@@ -52,8 +52,6 @@ class Score:
         Standard error of ``behind``.
     misses : tuple of float
         Fitted minus own plurality accuracy at each n of the curve.
-    miss_errors : tuple of float
-        Their jackknife standard errors.
     adequate : bool
         Whether all misses are small.
     law : Law
@@ -65,7 +63,6 @@ class Score:
     behind: float
     behind_error: float
     misses: tuple[float, ...]
-    miss_errors: tuple[float, ...]
     adequate: bool
     law: Law
 
@@ -142,7 +139,7 @@ def choose(first: FirstAnswers) -> Choice:
     laws = _fit_all(families, kinds, kinds.counts(np.ones(len(first))), [None] * len(families))
     misses = np.array([_curve(law, sizes) for law in laws]) - own
     if len(families) == 1:
-        only = Score(families[0], math.nan, 0.0, 0.0, tuple(misses[0].tolist()), (math.nan,) * len(sizes), True, laws[0])
+        only = Score(families[0], math.nan, 0.0, 0.0, tuple(misses[0].tolist()), True, laws[0])
         return Choice(only, (only,), sizes, tuple(own.tolist()), "the log holds too little to tell families apart")
     log_score, errors = _cross_validate(families, laws, kinds, sizes, shares)
     scores = _scores(families, laws, log_score, misses, errors)
@@ -188,7 +185,7 @@ def _scores(families: Sequence[Family], laws: Sequence[Law], log_score: Floats, 
         adequate = bool(np.all(np.abs(miss) <= np.clip(np.nan_to_num(error), _HALF_A_POINT, _ONE_POINT)))
         behind = float((best - row).mean())
         spread = float((best - row).std(ddof=1) / math.sqrt(len(row)))
-        scores.append(Score(family, float(row.mean()), behind, spread, tuple(miss.tolist()), tuple(error.tolist()), adequate, law))
+        scores.append(Score(family, float(row.mean()), behind, spread, tuple(miss.tolist()), adequate, law))
     return scores
 
 

@@ -24,7 +24,9 @@ from .ledger import comparison_table, run_report
 
 
 def run(
-    protocol: Annotated[str, typer.Argument(help="A preset, or a protocol's file (TOML, or the JSON of `adjourn plan`).")],
+    protocol: Annotated[
+        str, typer.Argument(help="A preset, or a protocol's file (.toml or .json, such as what `adjourn plan --out` saves).")
+    ],
     questions: Annotated[Path, typer.Option(help="Questions: CSV or JSON Lines with question_id, question; gold and options where known.")],
     cap_usd: Annotated[float, typer.Option(help="The ledger is never charged more than this, US dollars.")],
     prices: Annotated[Path, typer.Option(help="Your price list (TOML, dated).")],
