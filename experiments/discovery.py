@@ -31,7 +31,7 @@ from ..model import Estimate, ParameterError, Protocol
 from ..model.exact import simulate, vote_accuracy
 from ..model.result import share
 from .families import find_case
-from .inputs import Input, default_inputs, read_inputs
+from .inputs import Input, studied_inputs
 from .saved import SavedResult, provenance
 
 __all__ = ["Box", "Discovery", "Limit", "discover", "find_box"]
@@ -241,6 +241,11 @@ def discover(
         Seed of the design of points.
     advance : callable
         Told how many points are done.
+
+    Raises
+    ------
+    ParameterError
+        If the cost is none of these, the protocol is none of reasoning, an input is also fixed, or none is left.
     """
     from scipy.stats import qmc
 
@@ -250,8 +255,7 @@ def discover(
     case = find_case(protocol, population, fixed, prices, model)
     if not isinstance(case.protocol, Protocol):
         raise ParameterError("protocol", protocol, "a reasoning protocol (self-consistency is what it is compared with)")
-    inputs = read_inputs(over, case.protocol) if over else default_inputs(case.protocol, case.population)
-    inputs = tuple(x for x in inputs if x.name not in fixed)
+    inputs = studied_inputs(over, case.protocol, case.population, fixed)
     u = qmc.Sobol(d=len(inputs), scramble=True, rng=np.random.default_rng(seed)).random(1 << max(points - 1, 1).bit_length())[:points]
     design = np.column_stack([x.at(u[:, k]) for k, x in enumerate(inputs)])
     rows: list[dict[str, Any]] = []

@@ -7,7 +7,7 @@ chains are levels, and so are words. All levels of an input are equally likely; 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,7 @@ from ..model.thresholds import as_fraction
 from .axes import fraction_text, threshold_edges
 from .pairs import split_pairs
 
-__all__ = ["Input", "default_inputs", "read_inputs"]
+__all__ = ["Input", "default_inputs", "read_inputs", "studied_inputs"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -142,7 +142,13 @@ iota is left out: it is small in every fit, and makes each evaluation ten times 
 
 
 def default_inputs(protocol: Any, population: Any) -> tuple[Input, ...]:
-    """Return the inputs to study where none are named: standard ranges that mean something here, and the difficulty within 20 %."""
+    """Return the inputs to study where none are named: standard ranges that mean something here, and the difficulty within 20 %.
+
+    Raises
+    ------
+    ParameterError
+        If there are no standard ranges for this protocol.
+    """
     if not isinstance(protocol, Protocol) or not isinstance(population, Population):
         raise ParameterError("--over", None, "at least one input for this protocol, such as --over rho_round=0.2:0.9")
     known = valid_keys(protocol, population)
@@ -154,3 +160,32 @@ def default_inputs(protocol: Any, population: Any) -> tuple[Input, ...]:
     if "n" in known:
         found.append(_read("n", "1,3,5,9,15", protocol))
     return tuple(found)
+
+
+def studied_inputs(over: Sequence[str], protocol: Any, population: Any, fixed: Collection[str]) -> tuple[Input, ...]:
+    """Return what a study varies: the inputs that are named, or else the usual ones that nothing fixes.
+
+    Parameters
+    ----------
+    over : sequence of str
+        As given with ``--over``; empty for the usual ones.
+    protocol, population
+        What is studied.
+    fixed : collection of str
+        Keys that ``--set`` fixes.
+
+    Raises
+    ------
+    ParameterError
+        If an input is named and fixed, or nothing is left to vary.
+    """
+    if not over:
+        inputs = tuple(x for x in default_inputs(protocol, population) if x.name not in fixed)
+        if not inputs:
+            raise ParameterError("--over", None, "at least one input", "--set fixes all the usual ones.")
+        return inputs
+    inputs = read_inputs(over, protocol)
+    for x in inputs:
+        if x.name in fixed:
+            raise ParameterError("--over", x.name, "an input that --set does not fix")
+    return inputs

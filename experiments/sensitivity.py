@@ -26,7 +26,7 @@ import numpy.typing as npt
 from ..model import Estimate, InputError, ParameterError, Result
 from ..model.result import from_draws
 from .families import Case, find_case
-from .inputs import Input, default_inputs, read_inputs
+from .inputs import Input, studied_inputs
 from .saved import SavedResult, provenance
 
 __all__ = ["ISHIGAMI", "SOBOL_G", "Index", "KnownFunction", "Sensitivity", "analyse", "sensitivity"]
@@ -321,14 +321,7 @@ def sensitivity(
     """
     fixed = dict(settings or {})
     case = find_case(protocol, population, fixed, prices, model)
-    inputs = (
-        read_inputs(over, case.protocol)
-        if over
-        else tuple(x for x in default_inputs(case.protocol, case.population) if x.name not in fixed)
-    )
-    for x in inputs:
-        if x.name in fixed:
-            raise ParameterError("--over", x.name, "an input that --set does not fix")
+    inputs = studied_inputs(over, case.protocol, case.population, fixed)
 
     def one(row: Floats) -> list[float]:
         here = {**fixed, **{x.name: x.text(v) for x, v in zip(inputs, row, strict=True)}}

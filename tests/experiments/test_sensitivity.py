@@ -153,6 +153,12 @@ def test_debate_loses_to_voting_where_truth_has_little_advantage(lost):
     assert "rounds" not in limits or limits["rounds"].levels
 
 
+def test_an_input_that_is_also_fixed_is_refused():
+    for study in (discover, sensitivity):
+        with pytest.raises(ParameterError, match=r"--over = 'lam' .* --set does not fix"):
+            study("uaad", over=["lam=0:1"], settings={"lam": "0.5"})
+
+
 def test_a_discovery_loads_back_and_draws(lost, tmp_path):
     lost.save(tmp_path / "d.json")
     again = load_result(tmp_path / "d.json")
