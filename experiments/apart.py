@@ -121,6 +121,13 @@ def tell_apart(
         Return the power of this many.
     power, level : float
         Wanted power, and level of the two-sided test.
+
+    Raises
+    ------
+    ParameterError
+        If power, level or items lies outside its range.
+    InputError
+        If a protocol has no exact law here, or is unknown.
     """
     for name, value in (("--power", power), ("--level", level)):
         if not 0 < value < 1:
@@ -184,6 +191,15 @@ def _items_needed(b: float, c: float, power: float, level: float) -> int | None:
 
 def power_of(n: int, b: float, c: float, level: float) -> float:
     """Power of the exact two-sided McNemar test on n items.
+
+    Parameters
+    ----------
+    n : int
+        Number of items.
+    b, c : float
+        P(only the second design is right), and P(only the first is).
+    level : float
+        Level of the test.
 
     Notes
     -----

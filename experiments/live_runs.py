@@ -29,8 +29,14 @@ def run_case(
 ) -> Case:
     """Put a case together as it is run live.
 
-    ``model`` replaces the models of a population's judges; ``max_tokens`` replaces the population's limit on a completion, so that worst
-    cases agree.
+    Parameters
+    ----------
+    protocol, population, settings, prices
+        As for one simulation.
+    model : str or None
+        Model that is called; it replaces the models of a population's judges.
+    max_tokens : int or None
+        Replaces the population's limit on a completion, so that worst cases agree.
     """
     case = find_case(protocol, population, settings, prices, model)
     law = case.population
@@ -65,6 +71,17 @@ def with_pricing(case: Case, pricing: Pricing) -> Case:
 
 def endpoint_of(case: Case, base_url: str | None, key_env: str, **options: Any) -> Endpoint:
     """Find where calls go.
+
+    Parameters
+    ----------
+    case : Case
+        Its price names the model, its tokens the limit on a completion.
+    base_url : str or None
+        Up to and without ``/chat/completions``; None takes ``ADJOURN_BASE_URL``.
+    key_env : str
+        Environment variable that holds the key.
+    **options
+        As :class:`~adjourn.live.client.Endpoint` takes them.
 
     Raises
     ------

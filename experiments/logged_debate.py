@@ -53,12 +53,26 @@ class Quantity:
 def own_debate(log: ReasoningLog, fit: Calibration, name: str | None) -> tuple[SequentialDebate | None, list[str]]:
     """Find the debate that the log itself followed: named, or read off its rounds and stops.
 
+    Parameters
+    ----------
+    log : ReasoningLog
+        The log.
+    fit : Calibration
+        Its fit; the order of speaking is taken from it.
+    name : str or None
+        Preset that the debate followed; None reads it off the log.
+
     Returns
     -------
     debate : SequentialDebate or None
         None where the log has one round, or panels that are too large.
     notes : list of str
         How it was found.
+
+    Raises
+    ------
+    ParameterError
+        If there is no preset of that name.
     """
     presets = shipped_debates()
     if name is not None:

@@ -120,7 +120,19 @@ def make_plan(pilot: ReasoningPilot, request: Request, pricing: Pricing, advance
 
 
 def assess(design: Design, population: Population, price: Price, costs: Costs | None = None) -> Assessment:
-    """Evaluate a design by the exact law."""
+    """Evaluate a design by the exact law.
+
+    Parameters
+    ----------
+    design : Design
+        What is evaluated.
+    population : Population
+        Where questions come from.
+    price : Price
+        Of the calls.
+    costs : Costs, optional
+        Those of the design on this population, where they are at hand.
+    """
     space = OutcomeSpace(design.protocol)
     costs = Costs(space, population) if costs is None else costs
     masses = ExactLaw(design.protocol, population).masses().ravel()

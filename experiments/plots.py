@@ -89,6 +89,11 @@ def plot_sweep(sweep: Sweep, quantity: str = "accuracy", protocol: str | None = 
         Which protocol's cells (two axes); the first by default.
     ax : Axes, optional
         Where to draw.
+
+    Raises
+    ------
+    ParameterError
+        If the sweep holds no such quantity.
     """
     if quantity not in sweep.quantities:
         raise ParameterError("quantity", quantity, "one of " + ", ".join(sweep.quantities))

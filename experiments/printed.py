@@ -68,7 +68,13 @@ class Reported:
 
 
 def check_entries(table: Mapping[str, Any], allowed: Sequence[str], needed: Sequence[str], name: str, where: str) -> None:
-    """Refuse unknown and missing entries of a table."""
+    """Refuse unknown and missing entries of a table.
+
+    Raises
+    ------
+    FileFormatError
+        If there is one; the message lists the allowed entries.
+    """
     for key in table:
         if key not in allowed:
             raise FileFormatError(where, f"unknown entry {key!r} in [{name}]; it has: {', '.join(allowed)}.")

@@ -266,7 +266,10 @@ class LiveJudgingSource:
 
 
 def judge_work_on(protocol: JudgingProtocol, population: JudgingPopulation, client: Client, seed: int) -> Callable[[Item, int], Finished]:
-    """Give what a campaign does with an item."""
+    """Give what a campaign does with an item.
+
+    Parameters are those of :class:`LiveJudgingSource`.
+    """
 
     def work(item: Item, index: int) -> Finished:
         source = LiveJudgingSource(protocol, population, item, index, client, seed)

@@ -320,6 +320,21 @@ def ask(
 ) -> tuple[Trajectory, dict[str, Any]]:
     """Run a protocol on one question with a real model.
 
+    Parameters
+    ----------
+    protocol, population
+        What is run; of the population only tokens are used.
+    question : Question
+        What is asked.
+    index : int
+        Number of the question in its file.
+    client : Client
+        Makes the calls.
+    methods : Methods
+        Scorers.
+    seed : int
+        Key of the fair draws.
+
     Returns
     -------
     Trajectory, dict
@@ -334,7 +349,10 @@ def ask(
 
 
 def work_on(protocol: Protocol, population: Population, client: Client, methods: Methods, seed: int) -> Callable[[Question, int], Finished]:
-    """Give what a campaign does with a question."""
+    """Give what a campaign does with a question.
+
+    Parameters are those of :func:`ask`.
+    """
 
     def work(question: Question, index: int) -> Finished:
         trajectory, audit = ask(protocol, population, question, index, client, methods, seed)

@@ -116,7 +116,15 @@ class OutcomeSpace:
 
 
 def last_round(protocol: Protocol, population: Population, tier: Tier) -> tuple[int, bool]:
-    """Last round that a tier can hold, and whether a token budget is what ends it there."""
+    """Last round that a tier can hold, and whether a token budget is what ends it there.
+
+    Parameters
+    ----------
+    protocol, population
+        The token budget and the tokens of a call.
+    tier : Tier
+        Agents, and rounds at the most.
+    """
     if not isinstance(protocol.round_stop, TokenBudget):
         return tier.rounds, False
 

@@ -379,7 +379,17 @@ class SampledSource:
 
 
 def trajectories(protocol: Protocol, population: Population, questions: range, seed: int = 0) -> Iterator[Trajectory]:
-    """Run the sampled source over a range of questions, one trajectory each."""
+    """Run the sampled source over a range of questions, one trajectory each.
+
+    Parameters
+    ----------
+    protocol, population
+        What to run.
+    questions : range
+        Numbers of the questions.
+    seed : int
+        64-bit key.
+    """
     for question in questions:
         yield run(protocol, population, SampledSource(population, seed, question, protocol))
 

@@ -153,6 +153,15 @@ def variant_entropy(variants: int) -> Floats:
 def faulty_mean(mean: float, concentration: float, auroc: float, field: str) -> float:
     """Mean of the faulty step's Beta law that gives the AUROC against the clean law of the same concentration.
 
+    Parameters
+    ----------
+    mean, concentration : float
+        Of the clean step's Beta law.
+    auroc : float
+        P(faulty step's signal exceeds a clean step's), 0.5 to below 1.
+    field : str
+        Name of the AUROC, for messages.
+
     Raises
     ------
     ParameterError
@@ -183,6 +192,15 @@ def _root(excess: Callable[[float], float], uninformative: float, extreme: float
 @lru_cache(maxsize=1024)
 def faulty_agreement(agreement: float, variants: int, auroc: float) -> float:
     """Agreement probability on a faulty step that gives the AUROC of the black-box entropy (ties count half).
+
+    Parameters
+    ----------
+    agreement : float
+        Probability that a variant of a clean step agrees with the main wording.
+    variants : int
+        Number of variants.
+    auroc : float
+        P(faulty step's entropy exceeds a clean step's), 0.5 to below 1.
 
     Raises
     ------

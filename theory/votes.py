@@ -37,6 +37,11 @@ def vote_limit(population: Population) -> float:
     """P(p > w/(1+w)): accuracy of ever larger pluralities of independent answers (fixed w, Beta difficulty).
 
     Right answers have the share p, the misconception's have (1-p) w, and every stray is alone.
+
+    Raises
+    ------
+    TypeError
+        If the population's laws are others.
     """
     difficulty, share = population.difficulty, population.misconception
     if not isinstance(difficulty, BetaDifficulty) or not isinstance(share, FixedShare):

@@ -398,6 +398,20 @@ def evaluate(protocol: Protocol, population: Population) -> Floats:
 def simulate(protocol: Protocol, population: Population, pricing: Pricing | None = None) -> Result:
     """Return the exact law of a protocol on a population as a result.
 
+    Parameters
+    ----------
+    protocol : Protocol
+        The policy; tiers of up to 8 agents.
+    population : Population
+        Where questions come from.
+    pricing : Pricing, optional
+        Adds money.
+
+    Returns
+    -------
+    Result
+        Every estimate with ``low == mean == high``.
+
     Raises
     ------
     ParameterError
