@@ -38,7 +38,6 @@ __all__ = ["COSTS", "Comparison", "EqualCost", "PairedDifference", "compare", "f
 
 COSTS = ("calls", "tokens", "usd")
 _MEANS = ("calls", "debate_calls", "depth", "prompt_tokens", "completion_tokens", "usd")
-_DEFAULT_SAMPLES = 1_000_000
 _MOST_PROTOCOLS = 12
 
 
@@ -269,10 +268,10 @@ def compare(
         On Ctrl-C; ``partial`` holds the comparison of what was done.
     """
     from ..vectorized.backends import Where
-    from ..vectorized.driver import Interrupted, Run, State
+    from ..vectorized.driver import DEFAULT_SAMPLES, Interrupted, Run, State
 
     family = _require_pairs(cases)
-    most = _DEFAULT_SAMPLES if samples is None else samples
+    most = DEFAULT_SAMPLES if samples is None else samples
     require_count("samples", most, 1, 10**12)
     if precision is not None:
         require_range("precision", precision, 1e-6, 0.5)

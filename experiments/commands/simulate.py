@@ -79,7 +79,9 @@ def _run(case: Case, engine: str, samples: int | None, seed: int, options: dict[
         return case.exact()
     if engine == "reference":
         return case.reference(1000 if samples is None else samples, seed)
-    total = None if "precision" in options else (1_000_000 if samples is None else samples)
+    from ...vectorized.driver import DEFAULT_SAMPLES
+
+    total = None if "precision" in options else (DEFAULT_SAMPLES if samples is None else samples)
     with progress("simulating", total) as advance:
         return case.monte_carlo(samples=samples, seed=seed, progress=advance, **options)
 
