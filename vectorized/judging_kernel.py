@@ -184,7 +184,7 @@ def play_panel(plan: JudgingPlan, room: JudgingRoom, item: int, swapped: int, ru
             elif verdict == B:
                 votes -= 1
         total += plan.weight[j] * votes
-    verdict = verdict_of(score / plan.calls, plan.tie[0])
+    verdict = verdict_of(score / plan.calls, plan.mean_tie[plan.calls])
     if plan.scores == 0:
         verdict = A if total > 0 else (B if total < 0 else TIE)
     room.outcome[VERDICT] = verdict
@@ -227,8 +227,8 @@ def play_discussion(plan: JudgingPlan, room: JudgingRoom, item: int, swapped: in
     total = 0.0
     for agent in range(n):
         total += gaps[agent]
-    decisive = gaps[0] if plan.until_agreement else total / n
-    room.outcome[VERDICT] = verdict_of(decisive, plan.tie[0])
+    decisive = verdict_of(gaps[0], plan.tie[0]) if plan.until_agreement else verdict_of(total / n, plan.mean_tie[n])
+    room.outcome[VERDICT] = decisive
     room.outcome[ROUNDS] = held
     room.outcome[REASON] = plan.reasons[4] if agreed else reason
 
@@ -322,7 +322,7 @@ def decide(plan: JudgingPlan, room: JudgingRoom, item: int, held: int, evidence:
     """Majority of the jurors, then the judge's score, then a coin."""
     score = judge_score(plan, room.gaps, held)
     if plan.jurors == 0:
-        return verdict_of(score, plan.tie[0])
+        return verdict_of(score, plan.tie[0] if plan.last else plan.mean_tie[held])
     ahead = 0
     for juror in range(plan.jurors):
         first = swapped == 0

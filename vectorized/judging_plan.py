@@ -78,6 +78,7 @@ class JudgingPlan(NamedTuple):
     gap: Integers
     gap_sd: Floats  # (J, R): by call of a debate
     tie: Floats
+    mean_tie: Floats  # (n + 1,): of the first judge's mean of n gaps
     scale: Floats
     zero: Floats
     level: Floats
@@ -230,6 +231,13 @@ def _reasons(protocol: JudgingProtocol) -> Integers:
     return np.array([JUDGING_REASONS.index(reason) for reason in named], dtype=np.int64)
 
 
+def _most_averaged(protocol: JudgingProtocol) -> int:
+    """Largest number of gaps that are averaged."""
+    if isinstance(protocol, Panel):
+        return protocol.calls_each
+    return protocol.rounds if isinstance(protocol, Debate) else protocol.agents
+
+
 def make_judging_plan(protocol: JudgingProtocol, population: JudgingPopulation) -> JudgingPlan:
     """Lay out a judging protocol and a population for the kernel.
 
@@ -264,6 +272,7 @@ def make_judging_plan(protocol: JudgingProtocol, population: JudgingPopulation) 
         weight=np.array(panel_weights(protocol, population) if isinstance(protocol, Panel) else (1,), dtype=np.int64),
         **numbers,
         **_gaps(judges, max(protocol.most_rounds, 1), debate),
+        mean_tie=np.array([judges[0].gap.mean_tie(max(n, 1)) for n in range(_most_averaged(protocol) + 1)]),
         calls=protocol.calls_each if isinstance(protocol, Panel) else 0,
         scores=int(isinstance(protocol, Panel) and protocol.combine == "score"),
         **(_debate(protocol, population) if isinstance(protocol, Debate) else _NO_DEBATE),

@@ -81,7 +81,7 @@ class JudgeData:
     gaps : ndarray of float or None
         The distinct gaps, ascending, on [-1, 1]; None for verdicts.
     step : float
-        Distance of neighbouring gaps on the score scale.
+        Distance of neighbouring gaps, in units of the largest gap.
     """
 
     name: str
@@ -201,7 +201,7 @@ class JudgeFit:
             position=float(values["position"]),
             position_sd=math.exp(values["log_position_sd"]) if values["log_position_sd"] > _BOUNDS[2][0] + 1e-6 else 0.0,
             undecided=float(expit(values["logit_undecided"])) if values["logit_undecided"] > _BOUNDS[3][0] + 1e-6 else 0.0,
-            gap=gap_law(self.family, values),
+            gap=gap_law(self.family, values, self.data.step / 2),
         )
 
     def repeat_correlation(self, theta: Floats | None = None) -> float:
@@ -233,8 +233,8 @@ class JudgeFit:
         return np.asarray(total)
 
 
-def gap_law(family: str, values: dict[str, float]) -> GapLaw:
-    """Gap law of a family from unbounded parameters."""
+def gap_law(family: str, values: dict[str, float], half_step: float = 0.0) -> GapLaw:
+    """Gap law of a family from unbounded parameters; gaps of scores within half a step are ties."""
     r = float(expit(values["logit_repeat"]))
     spread = 1 + math.exp(2 * values["log_sigma_b"]) + math.exp(2 * values["log_position_sd"])
     variance = (1 - r) / r * spread
@@ -243,7 +243,7 @@ def gap_law(family: str, values: dict[str, float]) -> GapLaw:
     scale = math.exp(values["log_scale"])
     zero = float(expit(values["logit_zero"])) if family == "zero_inflated_beta" else 0.0
     nu = min(max((1 - zero) * math.pi / 2 / (variance * scale**2) - 1, 0.05), 1e4)
-    return ZeroInflatedBetaGap(nu, zero, scale) if family == "zero_inflated_beta" else BetaGap(nu, scale)
+    return ZeroInflatedBetaGap(nu, zero, scale, half_step) if family == "zero_inflated_beta" else BetaGap(nu, scale, half_step)
 
 
 def observation_table(gap: GapLaw, data: JudgeData, y: Floats) -> Floats:

@@ -26,7 +26,7 @@ from ..errors import InputError
 from .gaps import BetaGap, GapLaw, GaussianGap, Lattice, RubricGap, Shifts, SizeCells, ZeroInflatedBetaGap
 from .protocols import Debate
 from .stopping import MOST_ROUNDS, SLACK, FixedRounds, GapStable, LeadBy, ReleasedCode, SignAgreement, TokenBudget
-from .verdicts import mean_verdicts, verdict_shares
+from .verdicts import mean_verdicts, verdict_shares, zero_shares
 
 __all__ = ["Rounds", "rounds_fire_at_once", "rounds_law", "zero_rounds"]
 
@@ -260,16 +260,16 @@ class _Sums:
 
     def verdicts(self, e: Floats, mass: Floats, r: int) -> Floats:
         """Verdicts of the mean of r gaps whose sum has masses ``mass`` (n, size); shape (n, 3)."""
-        return mean_verdicts(mass, self.lattice, r, e, self.rounds.law.tie_gap)
+        return mean_verdicts(mass, self.lattice, r, e, self.rounds.law.mean_tie(r))
 
     def move_exact_ties(self, held: Floats, protocol: Debate) -> None:
-        """Give the paths on which every gap is an exact zero, of which the lattice makes half an A and half a B, their verdict: a tie."""
+        """Give the paths on which every gap is an exact zero their verdict, a tie, whatever the lattice made of them."""
         law = self.rounds.law
         if not isinstance(law, ZeroInflatedBetaGap):
             return
         ties = zero_rounds(protocol, self.rounds.limit)
         r = int(np.argmax(ties.sum(axis=(1, 2))))
-        held += law.zero**r * (ties - ties[:, :, 1:2] * np.array([0.5, 0.0, 0.5]))
+        held += law.zero**r * (ties - ties[:, :, 1:2] * zero_shares(self.lattice, r, law.mean_tie(r)))
 
 
 def _stops_on_zeros(stop: object, held: int) -> bool:

@@ -28,7 +28,7 @@ from .outcomes import JUDGING_REASONS, JudgingTally, outcome_shape
 from .protocols import Discussion
 from .quadrature import Bend, evidence, shift_nodes
 from .stopping import JudgingStopReason
-from .verdicts import joint_verdicts, mean_verdicts
+from .verdicts import TIED, joint_verdicts, mean_verdicts, zero_shares
 
 __all__ = ["evaluate_discussion"]
 
@@ -56,11 +56,12 @@ def evaluate_discussion(protocol: Discussion, population: JudgingPopulation) -> 
     noise = math.sqrt(judge.gap.error_variance)
     spread, shift_weight = shift_nodes(anonymity * judge.position_sd, noise, dear=protocol.order != "fixed")
     shifts = anonymity * judge.position + spread
+    tied = judge.gap.tie_gap if protocol.until_agreement else judge.gap.mean_tie(n)
     bends = [
         Bend(sign * at + tie, noise / math.sqrt(n))
         for at in {float(shifts.min()), float(shifts.max()), 0.0}
         for sign in (1, -1)
-        for tie in {-judge.gap.tie_gap, judge.gap.tie_gap}
+        for tie in {-tied, tied}
     ]
     nodes = evidence(population.items, judge.sigma_b**2 * (rho + (1 - rho) / n) + judge.verbosity**2, bends)
     apart, apart_weight = _deviations(n, judge.sigma_b * math.sqrt(1 - rho))
@@ -172,9 +173,10 @@ class _DiscussionLaw:
         for j in range(agents):
             spectrum = spectrum * np.fft.rfft(gap.masses(lattice, stances[:, j], shifts), n)
         mass = np.maximum(np.fft.irfft(spectrum, n)[:, :size], 0.0)
-        verdicts = mean_verdicts(mass, lattice, agents, stances.mean(axis=1), gap.tie_gap)
+        tie = gap.mean_tie(agents)
+        verdicts = mean_verdicts(mass, lattice, agents, stances.mean(axis=1), tie)
         if isinstance(gap, ZeroInflatedBetaGap):
-            verdicts = verdicts + gap.zero**agents * np.array([-0.5, 1.0, -0.5])
+            verdicts = verdicts + gap.zero**agents * (TIED - zero_shares(lattice, agents, tie))
         return verdicts
 
     def same(self, shift: float, a: Floats, b: Floats) -> Floats | None:

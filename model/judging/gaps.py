@@ -182,6 +182,10 @@ class GapLaw:
         """Gaps of at most this size are ties."""
         return 0.0
 
+    def mean_tie(self, count: int) -> float:
+        """Means of ``count`` gaps of at most this size are ties."""
+        return self.tie_gap
+
     @property
     def error_variance(self) -> float:
         """Variance of one judgement's noise on the scale of e, at e = 0."""
@@ -324,15 +328,28 @@ class BetaGap(GapLaw):
         Concentration: large where repeated judgements agree.
     scale : float
         How strongly the judge's scores spread: small where it gives close scores to unlike answers.
+    tie : float
+        Gaps of at most this size are ties: half a step where scores have steps, of which a gap is rounded to the nearest.
     """
 
     law: ClassVar[str] = "beta"
     nu: float = 10.0
     scale: float = 1.0
+    tie: float = 0.0
 
     def __post_init__(self) -> None:
         require_positive("nu", self.nu, high=1e4, low=0.05)
         require_positive("scale", self.scale, high=100, low=1e-3)
+        require_range("tie", self.tie, 0, 1)
+
+    @property
+    def tie_gap(self) -> float:
+        """Gaps of at most this size are ties."""
+        return self.tie
+
+    def mean_tie(self, count: int) -> float:
+        """Means of ``count`` gaps of at most this size are ties: half a step of the sum, which steps as one gap does."""
+        return self.tie / count
 
     @property
     def error_variance(self) -> float:
@@ -388,17 +405,30 @@ class ZeroInflatedBetaGap(GapLaw):
         P(the two scores are equal), whatever e.
     scale : float
         As of :class:`BetaGap`.
+    tie : float
+        As of :class:`BetaGap`.
     """
 
     law: ClassVar[str] = "zero_inflated_beta"
     nu: float = 10.0
     zero: float = 0.1
     scale: float = 1.0
+    tie: float = 0.0
 
     def __post_init__(self) -> None:
         require_positive("nu", self.nu, high=1e4, low=0.05)
         require_positive("scale", self.scale, high=100, low=1e-3)
         require_range("zero", self.zero, 0, 0.99)
+        require_range("tie", self.tie, 0, 1)
+
+    @property
+    def tie_gap(self) -> float:
+        """Gaps of at most this size are ties."""
+        return self.tie
+
+    def mean_tie(self, count: int) -> float:
+        """Means of ``count`` gaps of at most this size are ties."""
+        return self.plain.mean_tie(count)
 
     @property
     def error_variance(self) -> float:
@@ -417,7 +447,7 @@ class ZeroInflatedBetaGap(GapLaw):
     @property
     def plain(self) -> BetaGap:
         """Law of the gap where the scores differ."""
-        return BetaGap(self.nu, self.scale)
+        return BetaGap(self.nu, self.scale, self.tie)
 
     def below(self, e: Floats, gap: float) -> Floats:
         """P(delta < gap | e)."""

@@ -110,7 +110,8 @@ class _DebateLaw:
         protocol, law = self.protocol, self.judge.gap
         width = math.sqrt((law.error_variance + self.arguments.variance) / self.limit)
         slope = self._slopes().max(initial=0.0)
-        bends = [Bend(sign * at + tie, width) for at in self._reach(self.shift) for sign in (1, -1) for tie in {-law.tie_gap, law.tie_gap}]
+        tied = law.mean_tie(self.limit) if protocol.decision == "mean" else law.tie_gap
+        bends = [Bend(sign * at + tie, width) for at in self._reach(self.shift) for sign in (1, -1) for tie in {-tied, tied}]
         if protocol.jurors:
             turn = majority_width(protocol.jurors) / max(slope, 1e-6)
             bends += [Bend(sign * self.jury_shift, turn) for sign in (1, -1)]

@@ -28,7 +28,7 @@ from .outcomes import JUDGING_REASONS, JudgingTally, outcome_shape
 from .protocols import Panel
 from .quadrature import NODES, Bend, evidence, normal_nodes, shift_nodes
 from .stopping import JudgingStopReason
-from .verdicts import draws_once, joint_verdicts, mean_verdicts, sign_masses
+from .verdicts import TIED, draws_once, joint_verdicts, mean_verdicts, sign_masses, zero_shares
 from .weights import panel_weights
 
 __all__ = ["PanelNodes", "evaluate_panel"]
@@ -79,11 +79,12 @@ def _one_judge(protocol: Panel, population: JudgingPopulation, judge: Judge) -> 
     spread, shift_weight = shift_nodes(anonymity * judge.position_sd, noise, dear=averages)
     shifts = anonymity * judge.position + spread
     ends = {float(shifts.min()), float(shifts.max()), anonymity * judge.position}
+    tied = judge.gap.mean_tie(protocol.calls_each) if averages else judge.gap.tie_gap
     bends = [
         Bend(sign * at + tie, noise / math.sqrt(protocol.calls_each))
         for at in (*ends, 0.0)
         for sign in (1, -1)
-        for tie in {-judge.gap.tie_gap, judge.gap.tie_gap}
+        for tie in {-tied, tied}
     ]
     nodes = evidence(population.items, judge.sigma_b**2 + judge.verbosity**2, bends)
     weight = nodes.weight.sum(axis=1)
@@ -146,9 +147,9 @@ def _mean_score(law: GapLaw, e: Floats, groups: Sequence[tuple[Shifts, int]]) ->
     total = np.ones((1, 1))
     for shifts, count in groups:
         total = _convolve(total, _power(law.masses(lattice, e, shifts), count))
-    shares = mean_verdicts(total, lattice, calls, e, law.tie_gap)
-    if isinstance(law, ZeroInflatedBetaGap):  # sums of exact zeros are ties; the lattice made half an A and half a B of them
-        shares = shares + law.zero**calls * np.array([-0.5, 1.0, -0.5])
+    shares = mean_verdicts(total, lattice, calls, e, law.mean_tie(calls))
+    if isinstance(law, ZeroInflatedBetaGap):  # sums of exact zeros are ties, whatever the lattice made of them
+        shares = shares + law.zero**calls * (TIED - zero_shares(lattice, calls, law.mean_tie(calls)))
     return shares
 
 

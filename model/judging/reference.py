@@ -105,7 +105,7 @@ def _run_panel(protocol: Panel, population: JudgingPopulation, source: JudgingSo
     if protocol.combine == "score":
         read = [gap for gap in gaps[0] if not math.isnan(gap)]
         mean = total_of(read) / len(read) if read else math.nan
-        verdict = verdict_of(mean, population.judges[judges[0]].gap.tie_gap)
+        verdict = verdict_of(mean, population.judges[judges[0]].gap.mean_tie(protocol.calls_each))
     else:
         ballots = [[verdict_of(gap, population.judges[j].gap.tie_gap) for gap in own] for j, own in zip(judges, gaps, strict=True)]
         total = sum(w * sum(_VALUE[v] for v in own) for w, own in zip(weights, ballots, strict=True))
@@ -117,7 +117,7 @@ def _run_panel(protocol: Panel, population: JudgingPopulation, source: JudgingSo
 
 
 def _run_discussion(protocol: Discussion, population: JudgingPopulation, source: JudgingSource) -> JudgingTrajectory:
-    tie = population.judges[0].gap.tie_gap
+    law = population.judges[0].gap
     rounds: list[tuple[float, ...]] = []
     reason = JudgingStopReason.ROUND_LIMIT if protocol.until_agreement else JudgingStopReason.SCORED
     while len(rounds) < protocol.turns:
@@ -126,15 +126,15 @@ def _run_discussion(protocol: Discussion, population: JudgingPopulation, source:
             _shows_a_first(protocol.order, source, Purpose.CALL_ORDER, turn, call_slot(0, agent, turn)) for agent in range(protocol.agents)
         ]
         rounds.append(tuple(source.opinion(agent, turn, first) for agent, first in enumerate(shown)))
-        verdicts = {verdict_of(gap, tie) for gap in rounds[-1]}
+        verdicts = {verdict_of(gap, law.tie_gap) for gap in rounds[-1]}
         if protocol.until_agreement and len(verdicts) == 1 and verdicts <= {A, B}:
             reason = JudgingStopReason.AGREEMENT
             break
     if protocol.until_agreement:
-        verdict = verdict_of(rounds[-1][0], tie)
+        verdict = verdict_of(rounds[-1][0], law.tie_gap)
     else:
         read = [gap for gap in rounds[-1] if not math.isnan(gap)]
-        verdict = verdict_of(total_of(read) / len(read) if read else math.nan, tie)
+        verdict = verdict_of(total_of(read) / len(read) if read else math.nan, law.mean_tie(protocol.agents))
     outcome = JudgingOutcome(source.label(), verdict, len(rounds), reason)
     return JudgingTrajectory(tuple(rounds), (), "agents", reason, outcome)
 
@@ -161,7 +161,9 @@ def _run_debate(protocol: Debate, population: JudgingPopulation, source: Judging
     for juror in range(protocol.jurors):
         first = _shows_a_first(order, source, Purpose.JUROR_ORDER, 0, juror)
         votes.append(source.vote(juror, len(gaps) * protocol.advocates, first))
-    verdict, decided_by = _decide(population, source, votes, score)
+    law = population.judges[0].gap
+    tie = law.mean_tie(len(gaps)) if protocol.decision == "mean" else law.tie_gap
+    verdict, decided_by = _decide(tie, source, votes, score)
     outcome = JudgingOutcome(source.label(), verdict, len(gaps), reason)
     return JudgingTrajectory(tuple((gap,) for gap in gaps), tuple(votes), decided_by, reason, outcome)
 
@@ -175,9 +177,9 @@ def judge_score(protocol: Debate, gaps: list[float]) -> float:
     return known[-1] if protocol.decision == "last" else total_of(known) / len(known)
 
 
-def _decide(population: JudgingPopulation, source: JudgingSource, votes: list[int], score: float) -> tuple[int, str]:
+def _decide(tie: float, source: JudgingSource, votes: list[int], score: float) -> tuple[int, str]:
     if not votes:
-        return verdict_of(score, population.judges[0].gap.tie_gap), "judge"
+        return verdict_of(score, tie), "judge"
     ahead = sum(votes)
     if ahead:
         return (A if ahead > 0 else B), "jury"

@@ -8,9 +8,12 @@ import numpy.typing as npt
 from .gaps import GapLaw, Lattice, RubricGap, ZeroInflatedBetaGap
 from .stopping import SLACK
 
-__all__ = ["draws_once", "joint_verdicts", "mean_verdicts", "sign_masses", "spread_cdf", "verdict_shares"]
+__all__ = ["TIED", "draws_once", "joint_verdicts", "mean_verdicts", "sign_masses", "spread_cdf", "verdict_shares", "zero_shares"]
 
 Floats = npt.NDArray[np.float64]
+
+TIED: Floats = np.array([0.0, 1.0, 0.0])
+"""A certain tie, as probabilities of the verdicts."""
 
 
 def spread_cdf(x: Floats, width: Floats | float, closed: bool) -> Floats:
@@ -48,10 +51,20 @@ def mean_verdicts(mass: Floats, lattice: Lattice, count: int, e: Floats, tie: fl
     ndarray of float, shape (n, 3); (1, 3) where nothing depends on e
     """
     mean = (count * (lattice.low + lattice.offset) + np.arange(mass.shape[1])) * lattice.step / count
-    width = 0.0 if lattice.whole else (2 if lattice.atom else 1) * lattice.step / count
+    width = _mean_width(lattice, count)
     if not lattice.relative:
         return np.asarray(mass @ verdict_shares(mean, width, tie).T)
     return np.asarray((verdict_shares(mean[None, :] + e[:, None], width, tie) * mass[None]).sum(axis=-1).T)
+
+
+def _mean_width(lattice: Lattice, count: int) -> float:
+    """Width over which the mass of a mean of ``count`` gaps is spread."""
+    return 0.0 if lattice.whole else (2 if lattice.atom else 1) * lattice.step / count
+
+
+def zero_shares(lattice: Lattice, count: int, tie: float) -> Floats:
+    """P(A, tie, B) that :func:`mean_verdicts` gives to a mean of ``count`` exact zeros; shape (3,)."""
+    return verdict_shares(np.zeros(()), _mean_width(lattice, count), tie)
 
 
 def sign_masses(total: Floats) -> Floats:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from judgelog import write_judge_log
+from judgelog import write_judge_log, write_score_log
 
 from adjourn.experiments.calibrate.judge_jury import split_jurors
 from adjourn.experiments.calibrate.judges import JudgeCalibration, calibrate_judges
@@ -123,6 +123,14 @@ def test_parameters_of_drawn_judges_lie_within_their_intervals(tmp_path: Path) -
             assert at.mean - 1.5 * (at.mean - at.low) <= true <= at.mean + 1.5 * (at.high - at.mean), (key, name)
     a, b = (fit.population.judge(name).loading for name in "ab")
     assert a * b == pytest.approx(0.6, abs=0.2)
+
+
+@pytest.mark.parametrize("points", [5, 10])
+def test_whole_scores_tie_as_often_as_the_fit_predicts(tmp_path: Path, points: int) -> None:
+    fit = calibrated(write_score_log(tmp_path / "scores.csv", {"ann": 0.5}, points=points), draws=60)
+    for fact in ("ties", "swap", "one_order", "averaged"):
+        counted, half = fit.intervals[f"{fact}.ann"], 0.02  # the world's scores are clipped and rounded twice, the law's gap once
+        assert counted.low - half < fit.predicted[f"{fact}.ann"] < counted.high + half, fact
 
 
 def test_biases_that_oppose_each_other_are_found(tmp_path: Path) -> None:

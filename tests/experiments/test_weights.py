@@ -56,7 +56,7 @@ def test_thresholds_order_the_tiers_by_fault_rate_on_the_held_out_half():
 
 
 def test_a_renamed_column_that_is_none_of_ours_is_refused(tmp_path):
-    with pytest.raises(ParameterError, match="--map = 'entropy=e'.*question_id, step, h, q, d, faulty"):
+    with pytest.raises(ParameterError, match=r"--map = 'entropy=e'.*question_id, step, h, q, d, faulty"):
         read_steps(tmp_path / "steps.csv", {"entropy": "e"})
 
 

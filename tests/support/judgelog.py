@@ -1,4 +1,4 @@
-"""Judge logs drawn with nothing but NumPy from a world that the tests know: true differences, biases, shifts, noise."""
+"""Judge logs drawn with nothing but NumPy from a world that the tests know: true differences, biases, shifts, noise, coarse scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["write_judge_log"]
+__all__ = ["write_judge_log", "write_score_log"]
 
 
 def _side(value: float, band: float) -> str:
@@ -63,4 +63,27 @@ def write_judge_log(
                     for _ in range(repeats):
                         seen = truth[i] + bias[i] + (shift if order == "AB" else -shift) + noise * rng.normal()
                         writer.writerow([f"i{i}", name, order, _side(seen, band), _side(truth[i], 0.4 * band)])
+    return path
+
+
+def write_score_log(
+    path: Path, judges: Mapping[str, float], *, items: int = 300, points: int = 10, noise: float = 0.4, seed: int = 0
+) -> Path:
+    """Write whole scores from 1 to ``points`` in both orders; other parameters as of :func:`write_judge_log`.
+
+    A score is a level common to both answers, plus or minus half of what the judge sees, rounded: equal scores are often.
+    """
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=items)
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["item_id", "judge", "order", "score_a", "score_b", "label"])
+        for name, sd in judges.items():
+            bias = sd * rng.normal(size=items)
+            for i in range(items):
+                for order in ("AB", "BA"):
+                    seen = truth[i] + bias[i] + noise * rng.normal()
+                    level = points / 2 + points / 10 * rng.normal()
+                    scores = [int(np.clip(round(level + side * points / 10 * seen), 1, points)) for side in (1, -1)]
+                    writer.writerow([f"i{i}", name, order, *scores, _side(truth[i], 0.02)])
     return path

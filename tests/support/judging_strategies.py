@@ -38,8 +38,10 @@ def numbers(low: float, high: float) -> st.SearchStrategy[float]:
 
 def gaps() -> st.SearchStrategy:
     return st.one_of(
-        st.builds(BetaGap, st.sampled_from([0.8, 3.0, 12.0, 60.0]), st.sampled_from([0.4, 1.0])),
-        st.builds(ZeroInflatedBetaGap, st.sampled_from([2.0, 15.0]), numbers(0, 0.6), st.sampled_from([0.5, 1.0])),
+        st.builds(BetaGap, st.sampled_from([0.8, 3.0, 12.0, 60.0]), st.sampled_from([0.4, 1.0]), st.sampled_from([0.0, 0.06, 0.25])),
+        st.builds(
+            ZeroInflatedBetaGap, st.sampled_from([2.0, 15.0]), numbers(0, 0.6), st.sampled_from([0.5, 1.0]), st.sampled_from([0.0, 0.1])
+        ),
         st.builds(GaussianGap, numbers(0.1, 1.5), numbers(0, 0.5), st.sampled_from([1.0, 1.0, 0.7, 1.4])),
         st.builds(RubricGap, numbers(10, 18), numbers(1, 4), numbers(0.5, 4), st.sampled_from([0.0, 3.0])),
     )

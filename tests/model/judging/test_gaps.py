@@ -10,7 +10,16 @@ from adjourn.model.judging import BetaGap, GaussianGap, RubricGap, ZeroInflatedB
 from adjourn.model.judging.gaps import CRITERIA, Shifts, SizeCells
 from adjourn.model.judging.sampling import beta_gap_at, beta_gap_table, gap_of_z
 
-LAWS = [BetaGap(8.0), BetaGap(0.6, 0.5), ZeroInflatedBetaGap(8.0, 0.3), GaussianGap(0.5, 0.2), RubricGap(), RubricGap(tie=4.0)]
+LAWS = [
+    BetaGap(8.0),
+    BetaGap(8.0, tie=0.1),
+    ZeroInflatedBetaGap(8.0, 0.3, tie=0.1),
+    BetaGap(0.6, 0.5),
+    ZeroInflatedBetaGap(8.0, 0.3),
+    GaussianGap(0.5, 0.2),
+    RubricGap(),
+    RubricGap(tie=4.0),
+]
 E = np.linspace(-2.5, 2.5, 11)
 
 
