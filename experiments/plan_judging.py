@@ -6,8 +6,8 @@ r"""How to judge: from a pilot log of judges and a budget to a design, its accur
    panel's calls are planned. What asks more of a judge (repeated calls, scores averaged) is evaluated at the fit and moves over the draws
    as the vote of the same judge does; learnt weights stay those of the fit.
 3. A debate rests on what no pilot of single judgements holds: how far arguments take away the judge's bias (``bias_factor``). It counts
-   with its worst accuracy over a sweep from 1 (not at all) to .05 (what D3's figures ask for), and carries the pilot's uncertainty of its
-   judge alone.
+   with its worst accuracy over a sweep from 1 (not at all) to .05 (what D3's figures ask for), each by the exact law on few cells (up to
+   1e-3 off), and carries the pilot's uncertainty of its judge alone.
 4. Choice, wins over the draws, rival and budget flips are those of :mod:`.advice`; further flips are the borrowed repeat correlation and
    the bias that arguments leave.
 
@@ -130,7 +130,7 @@ def _costs(designs: Sequence[JudgingDesign], population: JudgingPopulation, pric
         costs = JudgingCosts(design.protocol, population)
         rounds = np.eye(len(costs.calls))[-1]
         if design.debates:
-            rounds = np.maximum(evaluate_judging(design.protocol, population).masses.sum(axis=(0, 1, 3)), 0.0)
+            rounds = np.maximum(evaluate_judging(design.protocol, population, coarse=True).masses.sum(axis=(0, 1, 3)), 0.0)
             rounds = rounds / rounds.sum()
         money.append(money_of(costs, rounds, pricing))
         calls.append(float(rounds @ costs.calls))
@@ -191,7 +191,7 @@ def _panel_row(designs: Sequence[JudgingDesign], population: JudgingPopulation, 
 def _exact_accuracy(design: JudgingDesign, population: JudgingPopulation, bias_factor: float | None = None) -> float:
     if bias_factor is not None:
         population = replace(population, debate=replace(population.debate, bias_factor=bias_factor))
-    table = evaluate_judging(design.protocol, population).masses.sum(axis=(2, 3))
+    table = evaluate_judging(design.protocol, population, coarse=True).masses.sum(axis=(2, 3))
     accuracy, _ = agreement(table, "decisive", None)
     assert accuracy is not None
     return accuracy.mean

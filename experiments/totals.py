@@ -21,6 +21,8 @@ from ..model.outcomes import Money
 __all__ = ["Total", "mixture_cdf", "mixture_quantile"]
 
 _SYMMETRIC = 1e-6
+_ROUNDING = 1e-7
+"""A coefficient of variation below this is the rounding of a sum of squares."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Total:
     def of(cls, money: Money, items: int) -> Total:
         """Total of ``items`` independent questions."""
         mean, variance, third = money.central_moments()
+        if variance <= (_ROUNDING * mean) ** 2:
+            variance = 0.0
         skewness = third / variance**1.5 if variance > 0 else 0.0
         return cls(items * mean, items * variance, skewness / math.sqrt(items), items * money.worst)
 

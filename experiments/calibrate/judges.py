@@ -238,7 +238,7 @@ def _base_population(log: JudgeLog, facts: JudgeFacts, jurors: JuryVotes | None)
             item=max(float(np.nanmean(prompt)) - tokens.instructions, 0.0),
             verdict=mean,
             spread=sd / mean if mean > 0 else 0.0,
-            max_completion=max(int(np.nanmax(completion)), 1),
+            max_completion=max(int(np.nanmax(completion)), tokens.max_completion),
             source=f"{log.path}: means of the log; roles of debates assumed",
         )
     else:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -53,12 +53,15 @@ class Rounds:
         Divergence gain.
     limit : int
         Last round.
+    coarse : bool
+        Whether a quarter of the cells will do.
     """
 
     law: GapLaw
     shifts: Sequence[Shifts]
     gain: float
     limit: int
+    coarse: bool = False
 
 
 def rounds_law(protocol: Debate, rounds: Rounds, e: Floats, need_verdict: bool) -> Floats:
@@ -86,7 +89,7 @@ def rounds_law(protocol: Debate, rounds: Rounds, e: Floats, need_verdict: bool) 
         If the exact law does not reach so far (long windows, a gain with some rules).
     """
     law, stop = _with_failures(rounds.law, protocol.stop), protocol.stop
-    rounds = Rounds(law, rounds.shifts, rounds.gain, rounds.limit)
+    rounds = replace(rounds, law=law)
     signs = isinstance(stop, (FixedRounds, TokenBudget, SignAgreement, LeadBy))
     fixed = isinstance(stop, (FixedRounds, TokenBudget)) or rounds.limit == 1
     if fixed and not need_verdict:
@@ -126,7 +129,7 @@ def _with_failures(law: GapLaw, stop: object) -> GapLaw:
         return law
     zero = law.zero if isinstance(law, ZeroInflatedBetaGap) else 0.0
     if isinstance(law, (BetaGap, ZeroInflatedBetaGap)):
-        return ZeroInflatedBetaGap(law.nu, min(stop.parse_failure + (1 - stop.parse_failure) * zero, 0.99), law.scale)
+        return ZeroInflatedBetaGap(law.nu, min(stop.parse_failure + (1 - stop.parse_failure) * zero, 0.99), law.scale, law.tie)
     raise _too_far("parse failures with this gap law")
 
 
@@ -201,6 +204,7 @@ def _chunks(e: Floats) -> Iterator[Floats]:
 
 def _extrapolated(rounds: Rounds, on_lattice: Callable[[int], Floats], cells: int) -> Floats:
     """Law on a lattice, less the error of even masses within cells, which falls with the square of their width (Richardson)."""
+    cells = cells // 4 if rounds.coarse else cells
     fine = on_lattice(cells)
     if isinstance(rounds.law, RubricGap):
         return fine  # whole points: nothing is spread within cells

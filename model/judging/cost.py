@@ -74,10 +74,12 @@ class JudgingTokens:
     )
 
     def __post_init__(self) -> None:
-        for field in ("item", "instructions", "verdict", "judge", "advocate", "aggregator", "juror", "agent"):
-            require_range(f"tokens.{field}", getattr(self, field), 0, _TOP)
-        require_range("tokens.spread", self.spread, 0, 100)
         require_count("tokens.max_completion", self.max_completion, 1, int(_TOP))
+        for field in ("item", "instructions"):
+            require_range(f"tokens.{field}", getattr(self, field), 0, _TOP)
+        for field in ("verdict", "judge", "advocate", "aggregator", "juror", "agent"):
+            require_range(f"tokens.{field}", getattr(self, field), 0, self.max_completion)
+        require_range("tokens.spread", self.spread, 0, 100)
 
     @property
     def prompt(self) -> float:

@@ -81,10 +81,7 @@ def _one_judge(protocol: Panel, population: JudgingPopulation, judge: Judge) -> 
     ends = {float(shifts.min()), float(shifts.max()), anonymity * judge.position}
     tied = judge.gap.mean_tie(protocol.calls_each) if averages else judge.gap.tie_gap
     bends = [
-        Bend(sign * at + tie, noise / math.sqrt(protocol.calls_each))
-        for at in (*ends, 0.0)
-        for sign in (1, -1)
-        for tie in {-tied, tied}
+        Bend(sign * at + tie, noise / math.sqrt(protocol.calls_each)) for at in (*ends, 0.0) for sign in (1, -1) for tie in {-tied, tied}
     ]
     nodes = evidence(population.items, judge.sigma_b**2 + judge.verbosity**2, bends)
     weight = nodes.weight.sum(axis=1)

@@ -244,3 +244,11 @@ def test_a_log_with_one_label_only_is_no_calibration_of_accuracy(tmp_path: Path)
     fit = calibrated(write_rows(tmp_path / "log.csv", rows))
     assert not fit.population.calibrated
     assert any("No item is labelled B" in warning for warning in fit.warnings)
+
+
+def test_short_verdicts_of_a_log_do_not_cut_a_debates_arguments_short(tmp_path: Path) -> None:
+    header = ("item_id", "judge", "order", "verdict", "label", "prompt_tokens", "completion_tokens")
+    rows = [(f"i{k}", "ann", order, "AB"[k % 2], "AB"[k % 3 == 0], 300, 20) for k in range(12) for order in ("AB", "BA")]
+    tokens = calibrated(write_rows(tmp_path / "short.csv", rows, header), draws=0).population.tokens
+    assert tokens.verdict == 20
+    assert tokens.max_completion >= max(tokens.advocate, tokens.judge, tokens.juror)

@@ -64,3 +64,10 @@ def test_skewed_totals_keep_their_probability_below_the_support() -> None:
     total = Total(1.0, 1.0, 2.0, math.inf)
     assert total.cdf(-1e-12) == 0.0
     assert total.cdf(1.0) == pytest.approx(1 - math.exp(-1), abs=1e-9)
+
+
+def test_money_that_never_varies_has_no_variance_left_by_rounding() -> None:
+    money = Money(np.array([1.0]), np.array([0.1]), np.array([1e-18]), worst=0.1)
+    total = Total.of(money, 1000)
+    assert total.variance == 0
+    assert total.quantile(0.95) == pytest.approx(100.0)
