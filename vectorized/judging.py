@@ -19,7 +19,7 @@ from ..model.result import Result
 from .backends import Where
 from .checkpoint import Checkpoint
 from .driver import Progress, Run, State, most_questions
-from .judging_plan import JudgingPlan, make_judging_plan
+from .judging_encoding import JudgingEncoding, encode_judging
 from .run import Counts, fingerprint_of, writable
 
 __all__ = ["JudgingJob", "JudgingPaths", "simulate_judging"]
@@ -49,13 +49,13 @@ class JudgingJob:
 
     Parameters
     ----------
-    plan : JudgingPlan
+    encoding : JudgingEncoding
         What the kernel reads.
     seed : int
         64-bit key.
     """
 
-    plan: JudgingPlan
+    encoding: JudgingEncoding
     seed: int
 
     @classmethod
@@ -68,26 +68,26 @@ class JudgingJob:
             If the seed is no 64-bit integer.
         """
         split_seed(seed)
-        return cls(make_judging_plan(protocol, population), int(seed))
+        return cls(encode_judging(protocol, population), int(seed))
 
-    def __reduce__(self) -> tuple[type[JudgingJob], tuple[JudgingPlan, int]]:
-        return JudgingJob, (self.plan, self.seed)
+    def __reduce__(self) -> tuple[type[JudgingJob], tuple[JudgingEncoding, int]]:
+        return JudgingJob, (self.encoding, self.seed)
 
     @property
     def size(self) -> int:
         """Points of the outcome lattice, and two counts of verdicts that stay."""
-        return int(np.prod(self.plan.shape)) + 2
+        return int(np.prod(self.encoding.shape)) + 2
 
     @cached_property
-    def _arguments(self) -> tuple[JudgingPlan, np.uint32, np.uint32]:
+    def _arguments(self) -> tuple[JudgingEncoding, np.uint32, np.uint32]:
         low, high = split_seed(self.seed)
-        return JudgingPlan(*(writable(value) for value in self.plan)), np.uint32(low), np.uint32(high)
+        return JudgingEncoding(*(writable(value) for value in self.encoding)), np.uint32(low), np.uint32(high)
 
     def room(self) -> Any:
         """Allocate working memory for one thread."""
         from .judging_kernel import make_judging_room
 
-        return make_judging_room(self.plan)
+        return make_judging_room(self.encoding)
 
     def count(self, lo: int, hi: int, room: Any = None) -> Counts:
         """Count the outcomes of items lo .. hi - 1; shape (size,)."""
@@ -109,14 +109,14 @@ class JudgingJob:
         from .jit import ready  # these import numba, which takes a second
         from .judging_kernel import judge_range
 
-        plan, k0, k1 = self._arguments
+        encoding, k0, k1 = self._arguments
         room = room or self.room()
-        ready(judge_range, plan, room, k0, k1, 0, 0, counts, _NO_PATHS)
-        judge_range(plan, room, k0, k1, lo, hi - lo, counts, paths)
+        ready(judge_range, encoding, room, k0, k1, 0, 0, counts, _NO_PATHS)
+        judge_range(encoding, room, k0, k1, lo, hi - lo, counts, paths)
 
     def fingerprint(self) -> str:
-        """Hash of the plan and the seed."""
-        return fingerprint_of(self.plan, self.seed, b"judging ")
+        """Hash of the encoding and the seed."""
+        return fingerprint_of(self.encoding, self.seed, b"judging ")
 
 
 def simulate_judging(

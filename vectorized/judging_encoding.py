@@ -33,7 +33,7 @@ from ..model.judging.sampling import beta_gap_table, gap_of_z
 from ..model.judging.stopping import REASONS, JudgingStopReason
 from ..model.judging.weights import panel_weights
 
-__all__ = ["JudgingPlan", "make_judging_plan"]
+__all__ = ["JudgingEncoding", "encode_judging"]
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -48,7 +48,7 @@ _ORDERS = {"fixed": FIXED, "random": RANDOM, "both": ALTERNATE, "alternate": ALT
 _STOPS: dict[type, int] = {GapStable: GAP_STABLE, SignAgreement: SIGN_AGREEMENT, LeadBy: LEAD_BY, ReleasedCode: RELEASED}
 
 
-class JudgingPlan(NamedTuple):
+class JudgingEncoding(NamedTuple):
     """Data of a judging protocol on a population; see :mod:`adjourn.model.judging` for what each means.
 
     J judges asked, R most rounds. Fields always have the same types, so one compiled kernel serves every protocol.
@@ -238,7 +238,7 @@ def _most_averaged(protocol: JudgingProtocol) -> int:
     return protocol.rounds if isinstance(protocol, Debate) else protocol.agents
 
 
-def make_judging_plan(protocol: JudgingProtocol, population: JudgingPopulation) -> JudgingPlan:
+def encode_judging(protocol: JudgingProtocol, population: JudgingPopulation) -> JudgingEncoding:
     """Lay out a judging protocol and a population for the kernel.
 
     Raises
@@ -256,7 +256,7 @@ def make_judging_plan(protocol: JudgingProtocol, population: JudgingPopulation) 
         name: np.array([float(getattr(judge, name)) for judge in judges])
         for name in ("sigma_b", "loading", "position", "position_sd", "verbosity", "undecided")
     }
-    return JudgingPlan(
+    return JudgingEncoding(
         kind=PANEL if isinstance(protocol, Panel) else (DEBATE if debate else DISCUSSION),
         shape=np.array(outcome_shape(protocol), dtype=np.int64),
         order=_ORDERS[protocol.order],
