@@ -27,11 +27,11 @@ def calibrate_weights(
 ) -> None:
     """Fit risk weights and thresholds on half of the questions; show reliability on the other half."""
     result = fit_weights(read_steps(log, read_mapping(column_map)), seed)
+    deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
     if plot is not None:
         from ..plots import plot_reliability, save_plot
 
         save_plot(plot_reliability(result.curves(), unit="share of steps faulty"), plot)
-    deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
 
 
 def _show(result: WeightFit, screen: Console) -> None:

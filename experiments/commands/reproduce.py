@@ -35,11 +35,11 @@ def reproduce(
         raise ParameterError("paper", paper, "one of " + ", ".join(_PAPERS))
     with progress("reproducing", None) as advance:
         result = _run(paper, file, advance)
+    deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
     if plot is not None:
         from ..plots import plot_residuals, save_plot
 
         save_plot(plot_residuals(result.residuals()), plot)
-    deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
 
 
 def _run(paper: str, file: Path | None, advance: Callable[[int], None]) -> Reproduction:

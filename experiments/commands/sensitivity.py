@@ -66,9 +66,9 @@ def sensitivity(
                 seed=seed,
                 advance=advance,
             )
+    deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
     if plot is not None:
         _plot(result, plot)
-    deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
 
 
 def _plot(result: Sensitivity, path: Path) -> None:
@@ -129,11 +129,11 @@ def discover(
             seed=seed,
             advance=advance,
         )
+    deliver(result, as_json=as_json, out=out, show=lambda screen: _show_box(result, screen))
     if plot is not None:
         from ..plots import plot_box, save_plot
 
         save_plot(plot_box(result), plot)
-    deliver(result, as_json=as_json, out=out, show=lambda screen: _show_box(result, screen))
 
 
 def _show_box(result: Discovery, screen: Console) -> None:

@@ -57,11 +57,11 @@ def sweep(
             regret=regret,
             advance=advance,
         )
+    deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
     if plot is not None:
         from ..plots import plot_sweep, save_plot
 
         save_plot(plot_sweep(result), plot)
-    deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
 
 
 def _show(result: Sweep, screen: Console) -> None:

@@ -34,11 +34,11 @@ def validate(
     read = read_reasoning(log, read_mapping(column_map))
     with progress("splitting", splits) as advance:
         result = run_validation(read, splits=splits, seed=seed, debate=debate, advance=advance)
+    deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
     if plot is not None:
         from ..plots import plot_reliability, save_plot
 
         save_plot(plot_reliability(result.curves()), plot)
-    deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
 
 
 def _show(result: Validation, screen: Console) -> None:

@@ -3,11 +3,9 @@
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 
 import pytest
+from interrupting import interrupt_once_saved
 
 from adjourn.model import AdjournError, InputError, load_population, load_protocol
 from adjourn.vectorized import cluster, simulate
@@ -103,16 +101,9 @@ def test_a_scheduler_that_is_lost_leaves_the_checkpoint_of_what_was_done(tmp_pat
 
 def test_control_c_in_a_terminal_reaches_only_the_command_and_not_its_workers(tmp_path):
     """A terminal sends it to the whole process group; workers must not answer with tracebacks of their own."""
-    saved = tmp_path / "run.checkpoint"
-    code = "import sys; from adjourn.experiments.cli import main; sys.argv[0] = 'adjourn'; sys.exit(main())"
-    words = ["simulate", "uaad", "--samples", str(10**12), "--local-cluster", "1", "--json", "--checkpoint", str(saved)]
-    command = [sys.executable, "-c", code, *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
-        while process.poll() is None and not (saved.exists() and json.loads(saved.read_text())["done"]):
-            time.sleep(0.1)
-        os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 3, err
+    words = ["simulate", "uaad", "--samples", str(10**12), "--local-cluster", "1", "--json"]
+    code, out, err = interrupt_once_saved(words, tmp_path / "run.checkpoint", group=True)
+    assert code == 3, err
     assert json.loads(out)["samples"] > 0
     assert "Traceback" not in err
     assert err.strip().splitlines()[-1].startswith("error: interrupted after")

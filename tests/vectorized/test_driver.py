@@ -4,14 +4,13 @@ import itertools
 import json
 import multiprocessing
 import random
-import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from interrupting import interrupt_once_saved
 
 from adjourn.model import InterruptedRunError, ParameterError, load_population, load_protocol
 from adjourn.vectorized import driver, simulate
@@ -161,15 +160,10 @@ def test_an_interrupt_leaves_the_result_of_a_prefix():
     assert caught.value.exit_code == 3
 
 
-def test_control_c_on_the_command_line_shows_the_partial_result_and_ends_with_3():
-    code = "import sys; from adjourn.experiments.cli import main; sys.argv[0] = 'adjourn'; sys.exit(main())"
-    command = [sys.executable, "-c", code, "simulate", "uaad", "--engine", "mc", "--samples", str(10**12), "--json"]
-    simulate(UAAD, GSM8K, samples=1)  # the kernel is in the cache from here on
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(6)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 3, err
+def test_control_c_on_the_command_line_shows_the_partial_result_and_ends_with_3(tmp_path):
+    words = ["simulate", "uaad", "--engine", "mc", "--samples", str(10**12), "--json"]
+    code, out, err = interrupt_once_saved(words, tmp_path / "run.checkpoint")
+    assert code == 3, err
     data = json.loads(out)
     assert 0 < data["samples"] < 10**12
     low, high = data["accuracy"]["ci95"]
