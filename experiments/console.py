@@ -21,6 +21,9 @@ from ..model.tables import plain
 
 __all__ = ["emit", "format_estimate", "new_table", "progress", "result_table", "screen", "warn", "write_bytes", "write_text"]
 
+_ROUNDING = 1e-12
+"""Magnitude below which a number is what rounding leaves of zero."""
+
 UNITS = {
     "accuracy": "share of questions",
     "candidate_accuracy": "share of questions",
@@ -138,6 +141,8 @@ def progress(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
 def _number(value: float) -> str:
     if not math.isfinite(value):
         return "?"
+    if abs(value) < _ROUNDING:
+        value = 0.0
     if value == 0 or 0.001 <= abs(value) < 1e6:
         digits = 4 if abs(value) < 10 else (2 if abs(value) < 1000 else 0)
         return f"{value:,.{digits}f}"

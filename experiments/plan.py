@@ -113,7 +113,7 @@ def make_plan(pilot: ReasoningPilot, request: Request, pricing: Pricing, advance
         pricing,
         family="reasoning",
         kinds=KINDS,
-        conditional=Conditional("auroc", "UAAD depends on its signals", swept),
+        conditional=Conditional("auroc", "UAAD depends on the AUROC of its step signals (0.5 tells nothing, 1 everything)", swept),
         flips=flips,
         notes=lambda chosen: _notes(pilot, chosen),
     )
@@ -218,7 +218,7 @@ def _lambda_flips(
         if best is not None and accuracy(best) > accuracy(chosen):
             return [
                 {
-                    "what": "lambda (truth's advantage)",
+                    "what": "lambda (log odds by which a right answer persuades better)",
                     "value": lam,
                     "unit": "log odds",
                     "choice": designs[best].name,
@@ -244,7 +244,7 @@ def _auroc_flips(
         scores = {d: assess(designs[d], now, price).accuracy for d in needing}
         best = max(needing, key=lambda d: scores[d])
         if scores[best] > study.accuracy[0, chosen]:
-            flip = {"what": "AUROC of the step signals", "value": auroc, "unit": "", "choice": designs[best].name}
+            flip = {"what": "AUROC of the step signals (0.5 tells nothing)", "value": auroc, "unit": "", "choice": designs[best].name}
             return [{**flip, "direction": "at or above"}]
     return []
 

@@ -30,7 +30,7 @@ from ..model.judging import Debate, JudgingPopulation, JudgingProtocol, Panel, e
 from ..model.judging.agreement import agreement
 from ..model.judging.cost import JudgingCosts
 from ..model.judging.outcomes import money_of
-from ..model.judging.panel import PanelNodes
+from ..model.judging.panel_nodes import PanelNodes
 from ..model.judging.weights import panel_weights
 from ..model.outcomes import Money
 from .advice import Conditional, Pilot, Plan, advise

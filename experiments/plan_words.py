@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..model.cost import EXAMPLE_LIST
 from .advice import Outlook, Plan
 from .console import new_table
 
@@ -18,6 +19,9 @@ _NO_DEBATE = {
     "reasoning": "Plain sampling and voting wins here: no debate is expected to give more for this money.",
     "judging": "Judges that do not debate win here: what a debate would add depends on its arguments, which this pilot does not hold.",
 }
+_LEGEND = (
+    "p95: 95 % of runs stay below it, US$. P(over): probability of passing the budget. wins: share of the resampled pilots that choose it."
+)
 _TRIED = {
     "reasoning": "budgets from a tenth to ten times, lambda from -1 to 3, AUROC up to 0.98",
     "judging": "budgets from a tenth to ten times, repeat correlations, what arguments leave of the judge's bias",
@@ -35,24 +39,27 @@ def show_plan(advice: Plan, screen: Console) -> None:
         screen.print(line, markup=False)
     screen.print()
     screen.print(_frontier(advice))
+    screen.print(_LEGEND)
     if advice.panels:
+        screen.print()
         screen.print(_panels(advice))
     screen.print("\n[bold]What would flip the choice[/bold]")
     for line in _flips(advice):
         screen.print(f"  {line}", markup=False)
     conditional = advice.conditional
     if conditional.rows:
-        values = "; ".join(f"{row[conditional.parameter]:g}: {_percent(row['accuracy'])}" for row in conditional.rows)
-        screen.print(
-            f"\n[bold]{conditional.says}[/bold] ({escape(conditional.rows[0]['design'])}), {conditional.parameter} and accuracy: {values}."
-        )
+        values = ", ".join(f"{_percent(row['accuracy'])} at {row[conditional.parameter]:g}" for row in conditional.rows)
+        screen.print(f"\n[bold]{conditional.says}[/bold]: {escape(conditional.rows[0]['design'])} is expected to reach {values}.")
     screen.print("\n[bold]What this rests on[/bold]")
-    prices = advice.pricing
-    screen.print(
-        f"  - prices of {prices.price.model} in {prices.prices.name}, as of {prices.prices.as_of}; give yours with --prices.", markup=False
-    )
+    screen.print(f"  - {_prices(advice)}", markup=False)
     for note in advice.notes:
         screen.print(f"  - {note}", markup=False)
+
+
+def _prices(advice: Plan) -> str:
+    listed = advice.pricing.prices
+    yours = "; give yours with --prices" if listed.name == EXAMPLE_LIST else ""
+    return f"Prices of the model {advice.pricing.price.model} in {listed.name}, as of {listed.as_of}{yours}."
 
 
 def _percent(value: float) -> str:
@@ -97,18 +104,26 @@ def _rival(advice: Plan) -> Iterator[str]:
         return
     gap = rival["accuracy_difference"]
     low, high = gap["ci95"]
+    dearer = rival["usd_difference_per_question"] * advice.request.items
     yield (
         f"Strongest rival: {rival['design']} ({rival['wins']:.0%} of the draws): {100 * gap['mean']:+.2f} points of accuracy "
-        f"[{100 * low:+.2f}, {100 * high:+.2f}], {rival['usd_difference_per_question']:+.3g} US$ {advice.one_unit}."
+        f"[{100 * low:+.2f}, {100 * high:+.2f}], {_sign(dearer)}{_money(abs(dearer))} for all."
     )
     more = rival["more_pilot_questions"]
     if rival["practically_equal"]:
-        close = 100 * advice.request.tolerance
-        yield f"They are equal for practical purposes (within {close:g} points): more pilot {advice.unit}s would not matter."
+        close = advice.request.tolerance
+        if max(-low, high) <= close:
+            yield f"They are equal for practical purposes (within {100 * close:g} points): more pilot {advice.unit}s would not matter."
+        else:
+            yield f"The fit puts the two within {100 * close:g} points; the interval does not rule out a larger difference."
     elif more == 0:
         yield "The pilot already tells the two apart."
     elif more is not None:
         yield f"About {more:,} more pilot {advice.unit}s would tell the two apart (95 %, estimated)."
+
+
+def _sign(value: float) -> str:
+    return "-" if value < 0 else "+"
 
 
 def _frontier(advice: Plan) -> Table:
@@ -156,5 +171,5 @@ def _flip(flip: Mapping[str, Any]) -> str:
     if flip["what"] == "budget":
         choice = f"{flip['choice']} ({_percent(flip['accuracy'])})" if flip["choice"] else "nothing is affordable"
         return f"a budget of {_money(flip['value'])}: {choice}"
-    now = f" (now {flip['now']:g})" if "now" in flip else ""
+    now = f" (now {flip['now']:.2g})" if "now" in flip else ""
     return f"{flip['what']} {flip['direction']} {flip['value']:g}{now}: {flip['choice']}"

@@ -25,7 +25,10 @@ from .checks import require_count, require_range
 from .errors import FileFormatError, InputError
 from .tables import parse_toml, preset_text, read_text
 
-__all__ = ["PROMPTS", "Price", "PriceList", "Tokens", "load_prices"]
+__all__ = ["EXAMPLE_LIST", "PROMPTS", "Price", "PriceList", "Tokens", "load_prices"]
+
+EXAMPLE_LIST = "the example price list"
+"""Name of the price list that ships with Adjourn."""
 
 PROMPTS = ("local", "transcript")
 _TOP = 1e7
@@ -178,7 +181,7 @@ def load_prices(path: str | Path | None = None) -> PriceList:
         If the file is no such list: no date, another currency, a price missing or negative.
     """
     if path is None:
-        name = "the example price list"
+        name = EXAMPLE_LIST
         text = preset_text("prices-example.toml")
     else:
         name = str(path)

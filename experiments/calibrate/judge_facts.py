@@ -18,6 +18,7 @@ from functools import cached_property, reduce
 import numpy as np
 import numpy.typing as npt
 
+from ...model.judging.calls import convolve
 from ..logs.columns import ABSTAINED, JudgeLog
 
 __all__ = ["JudgeFacts", "panels_of"]
@@ -81,7 +82,7 @@ class JudgeFacts:
         alone = np.zeros((*ab.shape[:2], 5))
         alone[..., ::2] = np.where(np.isfinite(ab), ab, ba)
         alone[~np.isfinite(alone[..., 0])] = np.nan
-        return np.where(self.both_orders[..., None], _convolved(ab, ba), alone)
+        return np.where(self.both_orders[..., None], convolve(ab.reshape(-1, 3), ba.reshape(-1, 3)).reshape(alone.shape), alone)
 
     def right(self, sums: Floats) -> Floats:
         """P(a summed vote has the label's sign), half of a zero sum's; NaN where label or sum is missing or the label is a tie.
@@ -154,7 +155,7 @@ class JudgeFacts:
         judges = self.sums.shape[1]
         columns = []
         for size in range(1, judges + 1):
-            right = [self.right(reduce(_convolved, (self.sums[:, j] for j in panel))) for panel in panels_of(judges, size)]
+            right = [self.right(reduce(convolve, (self.sums[:, j] for j in panel))) for panel in panels_of(judges, size)]
             columns.append(_mean(np.stack(right, axis=1), axis=1))
         return np.stack(columns, axis=1)
 
@@ -191,14 +192,6 @@ def _mean(values: Floats, axis: int) -> Floats:
     count = known.sum(axis=axis)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(count > 0, np.where(known, values, 0.0).sum(axis=axis) / np.where(count > 0, count, 1), np.nan)
-
-
-def _convolved(first: Floats, second: Floats) -> Floats:
-    """Law of the sum of two independent sums, along the last axis."""
-    total = np.zeros((*first.shape[:-1], first.shape[-1] + second.shape[-1] - 1))
-    for k in range(second.shape[-1]):
-        total[..., k : k + first.shape[-1]] += first * second[..., k : k + 1]
-    return total
 
 
 def _correlation(right: Floats, ties: Floats, weight: Floats) -> Floats:

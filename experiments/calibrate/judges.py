@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from ...model import Estimate, InputError
 from ...model.judging import GaussianGap, ItemLaw, JudgingPopulation, Panel
-from ...model.judging.cost import JudgingTokens
-from ...model.judging.panel import PanelNodes, evaluate_panel
+from ...model.judging.panel import evaluate_panel
+from ...model.judging.panel_nodes import PanelNodes
+from ...model.judging.tokens import JudgingTokens
 from ..logs.columns import ABSTAINED, JudgeLog
 from .judge_facts import JudgeFacts, panels_of, weighted_mean
 from .judge_fit import BORROWED_REPEAT, GAP_FAMILIES, JudgeData, JudgeFit, fit_judge, label_law

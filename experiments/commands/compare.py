@@ -75,7 +75,7 @@ def _pair_table(pair: PairedDifference) -> Table:
     for name, (value, unit) in rows.items():
         table.add_row(name, *format_estimate(value), unit)
     if pair.p_value is not None:
-        shown = f"{pair.p_value:.3g}" if pair.p_value > 0 else "< 1e-300"
+        shown = f"{pair.p_value:.2g}" if pair.p_value >= 1e-6 else "< 1e-6"
         table.add_row("McNemar's test", shown, "p value, exact", "of no difference")
     return table
 
@@ -86,8 +86,8 @@ def _equal_cost_line(pair: PairedDifference) -> str:
     value, interval = format_estimate(same.accuracy)
     share, _ = format_estimate(same.share)
     return (
-        f"at equal mean {same.by}: {same.thinned} on {share} of the questions (by a fair coin), {same.otherwise} on the others; "
-        f"accuracy difference {value} ({interval})"
+        f"at equal mean {same.by}: {same.thinned} on {share} of the questions (drawn at random), {same.otherwise} on the others; "
+        f"the accuracy of {pair.first} minus that of {pair.second} is then {value} ({interval})"
     )
 
 

@@ -52,7 +52,7 @@ def _calls(protocol: Protocol, population: Population) -> str:
     """Fewest and most calls of a question that can happen."""
     masses = ExactLaw(protocol, population).masses().ravel()
     calls = Costs(OutcomeSpace(protocol), population).calls[masses > 0]
-    return f"{calls.min()} to {calls.max()}"
+    return str(calls.min()) if calls.min() == calls.max() else f"{calls.min()} to {calls.max()}"
 
 
 def populations(as_json: JsonFlag = False, out: OutFile = None) -> None:

@@ -105,7 +105,7 @@ def discover(
     over: Over = None,
     settings: Settings = None,
     cost: Annotated[str, typer.Option(help="What is held equal: calls, usd or completion_tokens.")] = "calls",
-    points: Annotated[int, typer.Option(min=64, max=16384, help="Points; half of them are held out.")] = 512,
+    points: Annotated[int, typer.Option(min=64, max=16384, help="Points of the ranges to evaluate; half of them are held out to check the box.")] = 512,
     prices: PricesFile = None,
     model: ModelName = None,
     seed: Seed = 0,
@@ -139,7 +139,7 @@ def discover(
 def _show_box(result: Discovery, screen: Console) -> None:
     screen.print(f"{result.question}: at {' '.join(format_estimate(result.cases))} of {result.points} points over the inputs.")
     if not result.box.limits:
-        screen.print("No box: the losses are spread over the whole range, or there are none.")
+        screen.print("No box: no part of the range holds clearly more of the losses than the rest.")
         return
     screen.print("Region: " + " and ".join(limit.text() for limit in result.box.limits))
     box = result.box

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from ..apart import tell_apart as compare
 from ..console import new_table, progress
 from ..options import JsonFlag, ModelName, OutResult, PopulationName, PricesFile, Seed, Settings, read_settings
 from ..saved import deliver
-from ..solve import Request, Solution
+from ..solve import Candidate, Request, Solution
 from ..solve import solve as find_missing
 
 Pilot = Annotated[
@@ -27,8 +28,8 @@ def solve(
     find: Annotated[str, typer.Option("--find", help="accuracy, budget, items, tau_c, epsilon, rounds, agents, chains, n, ...")],
     items: Annotated[int | None, typer.Option("--items", help="Number of questions.", show_default=False)] = None,
     budget: Annotated[float | None, typer.Option("--budget-usd", help="US dollars for all items.", show_default=False)] = None,
-    accuracy: Annotated[float | None, typer.Option("--accuracy", help="Wanted share of right answers.", show_default=False)] = None,
-    confidence: Annotated[float, typer.Option(help="P(within budget) that is asked for.")] = 0.95,
+    accuracy: Annotated[float | None, typer.Option("--accuracy", help="Wanted share of right answers, 0 to 1.", show_default=False)] = None,
+    confidence: Annotated[float, typer.Option(help="Wanted probability of staying within the budget.")] = 0.95,
     population: PopulationName = None,
     pilot: Pilot = None,
     draws: Annotated[int, typer.Option(min=10, max=1000, help="Resamples of the pilot.")] = 50,
@@ -64,6 +65,9 @@ def solve(
     deliver(result, as_json=as_json, out=out, show=lambda screen: _show(result, screen))
 
 
+_ROWS = 20
+"""Rows of a table that are shown in any case."""
+
 _UNITS = {"budget": "US$", "items": "items", "accuracy": "of the questions"}
 
 
@@ -80,20 +84,29 @@ def _show(result: Solution, screen: Console) -> None:
         screen.print(f"  the design: accuracy {result.accuracy:.4f} (exact), {result.usd:.6f} US$ a question (expected)")
     if result.candidates:
         columns = (result.find, "accuracy", "US$ / question", "P(within budget)", "meets")
-        table = new_table(f"All values of {result.find}", columns)
-        for c in result.candidates:
+        shown = _worth_showing(result.candidates)
+        table = new_table(f"Values of {result.find}", columns)
+        for c in shown:
             within = "" if c.within_budget is None else f"{c.within_budget:.4f}"
             table.add_row(c.value, f"{c.accuracy:.4f}", f"{c.usd:.6f}", within, "yes" if c.meets else "")
         screen.print(table)
+        if len(shown) < len(result.candidates):
+            screen.print(f"{len(result.candidates) - len(shown)} further values, which do not meet it, are in the --json.")
     for note in result.notes:
         screen.print(f"note: {note}")
 
 
+def _worth_showing(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Candidates that a person wants to see: up to a few beyond the last that meets what was asked."""
+    last = max((index for index, c in enumerate(candidates) if c.meets), default=0)
+    return candidates[: max(_ROWS, last + 4)]
+
+
 def tell_apart(
-    first: Annotated[str, typer.Argument(help="A preset.")],
-    second: Annotated[str, typer.Argument(help="Another preset.")],
-    items: Annotated[int | None, typer.Option("--items", min=1, help="Give the power of this many.", show_default=False)] = None,
-    power: Annotated[float, typer.Option(help="Wanted power.")] = 0.8,
+    first: Annotated[str, typer.Argument(help="A preset, or a file as for simulate.")],
+    second: Annotated[str, typer.Argument(help="Another one.")],
+    items: Annotated[int | None, typer.Option("--items", min=1, help="Give the power (chance to find the difference) of this many.", show_default=False)] = None,
+    power: Annotated[float, typer.Option(help="Wanted power: chance to find the difference if there is one.")] = 0.8,
     level: Annotated[float, typer.Option(help="Level of the two-sided test.")] = 0.05,
     population: PopulationName = None,
     settings: Settings = None,

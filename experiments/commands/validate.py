@@ -43,7 +43,7 @@ def validate(
 
 def _show(result: Validation, screen: Console) -> None:
     splits = f"{result.splits} random halves, seed {result.seed}"
-    screen.print(f"{result.log}: {result.inside:.1%} of the predicted curves lie inside their 95 % band ({splits})")
+    screen.print(f"{result.log}: {result.inside:.1%} of the predictions lie inside their 95 % band ({splits})")
     if result.debate_inside is not None:
         screen.print(f"the log's own debate: {result.debate_inside:.1%} of the predictions lie inside")
     screen.print(f"{result.questions} questions used, {result.left_out} left out; law: {result.law}, fitted again on each half")
@@ -52,7 +52,7 @@ def _show(result: Validation, screen: Console) -> None:
     for c in result.checks:
         spread = f"[{c.error.low:+.4f}, {c.error.high:+.4f}]"
         table.add_row(
-            c.name, c.unit, f"{c.actual:.4f}", f"{c.predicted:.4f}", f"{c.error.mean:+.4f}", spread, f"+-{c.band:.4f}", f"{c.inside:.1%}"
+            c.name, c.unit, f"{c.actual:.4f}", f"{c.predicted:.4f}", f"{c.error.mean:+.4f}", spread, f"± {c.band:.4f}", f"{c.inside:.1%}"
         )
     screen.print(table)
     for note in result.notes:

@@ -18,9 +18,9 @@ _TRUE = {"1", "1.0", "true", "t", "yes", "y", "right", "correct"}
 _FALSE = {"0", "0.0", "false", "f", "no", "n", "wrong", "incorrect"}
 _USUAL = {
     "question_id": ("qid", "id", "question", "question_idx", "task_id"),
-    "round": ("turn", "iteration"),
+    "round": ("turn", "iteration", "phase"),
     "agent": ("sample", "sample_id", "run", "seed"),
-    "answer": ("prediction", "pred", "response", "output"),
+    "answer": ("prediction", "pred", "response", "output", "final", "final_answer", "extracted"),
     "correct": ("is_correct", "ok", "score", "label", "acc"),
     "item_id": ("id", "pair", "pair_id", "qid"),
     "judge": ("model", "judge_model"),

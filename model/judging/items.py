@@ -31,10 +31,10 @@ from ..checks import require_one_of, require_positive, require_probability, requ
 from ..errors import FileFormatError, ParameterError
 from ..tables import build, mapping, shipped, shipped_or_file, to_toml
 from .agreement import TIES
-from .cost import JudgingTokens
 from .gaps import GAP_LAWS, BetaGap, GapLaw
 from .jury import MOST_RHO
 from .sampling import MOST_JUDGES
+from .tokens import JudgingTokens
 
 __all__ = [
     "DEFAULT_JUDGING_POPULATION",

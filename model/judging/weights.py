@@ -47,7 +47,7 @@ class _Key:
 
 @lru_cache(maxsize=256)
 def _learnt(protocol: Panel, key: _Key, members: tuple[int, ...]) -> tuple[int, ...]:
-    from .panel import PanelNodes
+    from .panel_nodes import PanelNodes
 
     nodes = PanelNodes(key.population, protocol, members, coarse=True)
     density = nodes.label.sum(axis=1)
