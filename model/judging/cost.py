@@ -161,7 +161,8 @@ def _panel_lines(protocol: Panel, population: JudgingPopulation) -> list[CostLin
     calls = held * protocol.calls_each
     prompt = calls * tokens.prompt
     return [
-        CostLine("judge", population.judges[j].model, calls, prompt, prompt, tokens.verdict) for j in panel_judges(protocol, population)
+        CostLine("judge", population.judges[j].model, calls, prompt, prompt, tokens.completion("verdict"))
+        for j in panel_judges(protocol, population)
     ]
 
 
@@ -183,7 +184,14 @@ def _discussion_line(protocol: Discussion, tokens: JudgingTokens, model: str) ->
     calls = protocol.agents * np.arange(protocol.turns + 1)
     earlier = calls * (calls - 1) / 2
     prompt = calls * tokens.prompt
-    return CostLine("agent", model, calls, prompt + earlier * tokens.agent, prompt + earlier * tokens.max_completion, tokens.agent)
+    return CostLine(
+        "agent",
+        model,
+        calls,
+        prompt + earlier * tokens.completion("agent"),
+        prompt + earlier * tokens.max_completion,
+        tokens.completion("agent"),
+    )
 
 
 @dataclass(frozen=True)
@@ -210,7 +218,10 @@ def _round_prompts(protocol: Debate, tokens: JudgingTokens, texts: _Texts, r: in
 def _debate_lines(protocol: Debate, tokens: JudgingTokens, model: str) -> list[CostLine]:
     held = np.arange(protocol.rounds + 1)
     limit = float(tokens.max_completion)
-    texts = _Texts.of(protocol, tokens.advocate, tokens.aggregator, tokens.judge), _Texts.of(protocol, limit, limit, limit)
+    texts = (
+        _Texts.of(protocol, tokens.completion("advocate"), tokens.completion("aggregator"), tokens.completion("judge")),
+        _Texts.of(protocol, limit, limit, limit),
+    )
     prompts = np.zeros((2, 3, protocol.rounds + 1))
     for case, text in enumerate(texts):
         for r in range(1, protocol.rounds + 1):
@@ -218,20 +229,24 @@ def _debate_lines(protocol: Debate, tokens: JudgingTokens, model: str) -> list[C
     jurors = protocol.jurors * (held > 0)
     read = [jurors * (tokens.prompt + held * (2 * text.side + text.judge)) for text in texts]
     counts = (2 * protocol.advocates * held, 2 * protocol.merges * held, held)
-    means = (tokens.advocate, tokens.aggregator, tokens.judge)
+    means = (tokens.completion("advocate"), tokens.completion("aggregator"), tokens.completion("judge"))
     lines = [
         CostLine(role, model, calls, prompts[0, i], prompts[1, i], mean)
         for i, (role, calls, mean) in enumerate(zip(("advocate", "aggregator", "judge"), counts, means, strict=True))
     ]
-    lines.append(CostLine("juror", model, jurors, read[0], read[1], tokens.juror))
+    lines.append(CostLine("juror", model, jurors, read[0], read[1], tokens.completion("juror")))
     return [line for line in lines if line.calls.any()]
 
 
 def debate_round_tokens(protocol: Debate, population: JudgingPopulation, round_: int) -> float:
     """Return the expected tokens, prompt and completion, of one round of a debate (without jurors)."""
     tokens = population.tokens
-    texts = _Texts.of(protocol, tokens.advocate, tokens.aggregator, tokens.judge)
-    written = 2 * protocol.advocates * tokens.advocate + 2 * protocol.merges * tokens.aggregator + tokens.judge
+    texts = _Texts.of(protocol, tokens.completion("advocate"), tokens.completion("aggregator"), tokens.completion("judge"))
+    written = (
+        2 * protocol.advocates * tokens.completion("advocate")
+        + 2 * protocol.merges * tokens.completion("aggregator")
+        + tokens.completion("judge")
+    )
     return sum(_round_prompts(protocol, tokens, texts, round_)) + written
 
 

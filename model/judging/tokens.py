@@ -49,12 +49,14 @@ class JudgingTokens:
     )
 
     def __post_init__(self) -> None:
-        require_count("tokens.max_completion", self.max_completion, 1, int(_TOP))
-        for field in ("item", "instructions"):
+        for field in ("item", "instructions", "verdict", "judge", "advocate", "aggregator", "juror", "agent"):
             require_range(f"tokens.{field}", getattr(self, field), 0, _TOP)
-        for field in ("verdict", "judge", "advocate", "aggregator", "juror", "agent"):
-            require_range(f"tokens.{field}", getattr(self, field), 0, self.max_completion)
         require_range("tokens.spread", self.spread, 0, 100)
+        require_count("tokens.max_completion", self.max_completion, 1, int(_TOP))
+
+    def completion(self, role: str) -> float:
+        """Return the expected completion tokens of a call of a role: its mean, at most the endpoint's limit."""
+        return min(float(getattr(self, role)), float(self.max_completion))
 
     @property
     def prompt(self) -> float:

@@ -252,3 +252,12 @@ def test_debates_refuse_the_impossible():
     for change in ({"advocates": 0}, {"rounds": 0}, {"jurors": -1}, {"aggregator": "median"}, {"order": "both"}, {"decision": "first"}):
         with pytest.raises(ParameterError):
             Debate(name="d", **change)
+
+
+def test_no_completion_is_expected_to_be_longer_than_the_endpoint_allows() -> None:
+    population = load_judging_population("mtbench-gpt4")
+    short = replace(population, tokens=replace(population.tokens, max_completion=40))
+    for name in judging_protocol_names():
+        costs = JudgingCosts(load_judging_protocol(name), short)
+        assert (costs.completion_tokens <= 40 * costs.calls).all()
+        assert costs.completion_tokens[-1] == 40 * costs.calls[-1]  # every role's mean is above 40
