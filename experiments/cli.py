@@ -16,7 +16,7 @@ import sys
 import threading
 import traceback
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import typer
@@ -32,11 +32,20 @@ def _build_app() -> typer.Typer:
     import pkgutil
 
     import typer
+    from typer.core import TyperGroup
 
     from . import commands
 
+    class WholeSentences(TyperGroup):
+        """Lists commands by name with all that each says of itself; click cuts it to what is left of a line."""
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(200)) for name in sorted(self.commands)])
+
     app = typer.Typer(
         name="adjourn",
+        cls=WholeSentences,
         help="Know when to stop the debate before you pay for it: a simulation model of language-model debates.",
         no_args_is_help=True,
         add_completion=False,

@@ -149,6 +149,10 @@ def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else _number(value)
+
+
 def format_estimate(estimate: Estimate | None) -> tuple[str, str]:
     """Return value and interval as text; what does not exist is a dash, never zero."""
     if estimate is None:
@@ -170,12 +174,12 @@ def new_table(title: str, columns: Iterable[str], left: Collection[str] | None =
     left : collection of str, optional
         Columns that hold words: the others, which hold numbers, stand on the right. Without it all stand on the left.
     **style
-        As rich's ``add_column`` takes it; ``no_wrap`` unless something is said.
+        As rich's ``add_column`` takes it. Unless something is said, a narrow screen wraps words; never numbers, nor the first column.
     """
     table = Table(title=title, title_justify="left")
-    for column in columns:
+    for number, column in enumerate(columns):
         justify: Literal["left", "right"] = "left" if left is None or column in left else "right"
-        table.add_column(column, justify=justify, **(style or {"no_wrap": True}))
+        table.add_column(column, justify=justify, **(style or {"no_wrap": number == 0 or justify == "right", "overflow": "fold"}))
     return table
 
 
@@ -189,7 +193,7 @@ def result_table(result: Result) -> Table:
             continue
         value, interval = format_estimate(estimate)
         quantiles = result.quantiles.get(name)
-        tail = f"{_number(quantiles['p95'])} / {_number(quantiles['max'])}" if quantiles else ""
+        tail = " / ".join(_count(quantiles[end]) for end in ("p95", "max")) if quantiles else ""
         table.add_row(name, value, interval, UNITS.get(name, ""), tail)
     for group, masses in result.shares.items():
         for name, estimate in masses.items():

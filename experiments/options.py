@@ -27,20 +27,35 @@ __all__ = [
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else there.")]
 ColumnMap = Annotated[
-    list[str] | None, typer.Option("--map", help="ours=theirs, such as question_id=qid: what your file calls a column. Repeat for more.", show_default=False)
+    list[str] | None,
+    typer.Option("--map", help="ours=theirs, such as question_id=qid: what your file calls a column. Repeat for more.", show_default=False),
 ]
 OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the JSON to this file.", show_default=False)]
 OutResult = Annotated[Path | None, typer.Option("--out", help="Save as .json, .csv or .parquet.", show_default=False)]
 PopulationName = Annotated[
-    str | None, typer.Option("--population", "-p", help="A shipped population (see `adjourn populations`), or a TOML file that calibrate wrote.", show_default="the family's default")
+    str | None,
+    typer.Option(
+        "--population",
+        "-p",
+        help="A shipped population (see `adjourn populations`), or a TOML file that calibrate wrote.",
+        show_default="the family's default",
+    ),
 ]
 PricesFile = Annotated[
     Path | None, typer.Option("--prices", help="Your price list (TOML, dated).", show_default="the shipped example list")
 ]
-ModelName = Annotated[str | None, typer.Option("--model", help="Model of the price list whose prices count.", show_default="the population's, else the list's default")]
+ModelName = Annotated[
+    str | None,
+    typer.Option("--model", help="Model of the price list whose prices count.", show_default="the population's, else the list's default"),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the random numbers, 0 to 2**64 - 1.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", help="key=value, such as tau_c=0.9: any parameter by its name (see `adjourn protocols --json`). Repeat for more.", show_default=False)
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="key=value, such as tau_c=0.9: any parameter by its name (see `adjourn protocols --json`). Repeat for more.",
+        show_default=False,
+    ),
 ]
 
 

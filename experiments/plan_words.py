@@ -19,6 +19,9 @@ _NO_DEBATE = {
     "reasoning": "Plain sampling and voting wins here: no debate is expected to give more for this money.",
     "judging": "Judges that do not debate win here: what a debate would add depends on its arguments, which this pilot does not hold.",
 }
+_WIDE = 110
+"""Width in characters from which the frontier is shown with all its columns."""
+
 _LEGEND = (
     "p95: 95 % of runs stay below it, US$. P(over): probability of passing the budget. wins: share of the resampled pilots that choose it."
 )
@@ -38,7 +41,7 @@ def show_plan(advice: Plan, screen: Console) -> None:
     for line in _rival(advice):
         screen.print(line, markup=False)
     screen.print()
-    screen.print(_frontier(advice))
+    screen.print(_frontier(advice, narrow=screen.width < _WIDE))
     screen.print(_LEGEND)
     if advice.panels:
         screen.print()
@@ -126,28 +129,31 @@ def _sign(value: float) -> str:
     return "-" if value < 0 else "+"
 
 
-def _frontier(advice: Plan) -> Table:
+def _frontier(advice: Plan, *, narrow: bool) -> Table:
     table = Table(
         title="Frontier: designs that nothing cheaper beats (exact law at the fit; intervals over resampled pilots)", title_justify="left"
     )
-    for column in ("design", "accuracy", "95 % interval", f"US$ / {advice.unit}", "total US$", "p95", "P(over)", "wins"):
+    for column in _row(advice.recommendation, advice, narrow=narrow):
         table.add_column(column, justify="left" if column == "design" else "right", no_wrap=column != "design", overflow="fold")
     for o in advice.frontier:
-        table.add_row(*_row(o, o == advice.recommendation))
+        table.add_row(*_row(o, advice, narrow=narrow).values())
     return table
 
 
-def _row(o: Outlook, chosen: bool) -> list[str]:
-    return [
-        ("-> " if chosen else "") + escape(o.design.name),
-        _percent(o.robust_accuracy),
-        f"{100 * o.accuracy.low:.1f} to {100 * o.accuracy.high:.1f}",
-        f"{o.usd_per_question:.5f}",
-        f"{o.usd_mean:,.2f}",
-        f"{o.usd_p95:,.2f}",
-        f"{o.p_over_budget:.2f}",
-        f"{o.wins:.0%}",
-    ]
+def _row(o: Outlook, advice: Plan, *, narrow: bool) -> dict[str, str]:
+    """Cells by column; a narrow screen goes without those that follow from the others."""
+    mark = "-> " if o == advice.recommendation else ""
+    cells = {
+        "design": mark + escape(o.design.name),
+        "accuracy": _percent(o.robust_accuracy),
+        "95 % interval": f"{100 * o.accuracy.low:.1f} to {100 * o.accuracy.high:.1f}",
+        f"US$ / {advice.unit}": f"{o.usd_per_question:.5f}",
+        "total US$": f"{o.usd_mean:,.2f}",
+        "p95": f"{o.usd_p95:,.2f}",
+        "P(over)": f"{o.p_over_budget:.2f}",
+        "wins": f"{o.wins:.0%}",
+    }
+    return {name: cell for name, cell in cells.items() if not narrow or name not in (f"US$ / {advice.unit}", "P(over)")}
 
 
 def _panels(advice: Plan) -> Table:

@@ -86,7 +86,8 @@ def _abstentions(first: FirstAnswers) -> list[str]:
     if silent < total / 100 or n < 2:
         return [text]
     voting, silenced = own_accuracy(first, n), float(np.nanmean(own_shares(first, n, abstentions_vote=False)))
-    return [f"{text} Were they left out of a vote over {n} answers, it would be right {silenced:.3f} instead of {voting:.3f} of the time."]
+    instead = f"instead of {voting:.3f}" if f"{voting:.3f}" != f"{silenced:.3f}" else "as before,"
+    return [f"{text} Were they left out of a vote over {n} answers, it would be right {silenced:.3f} {instead} of the time."]
 
 
 def _response(log: ReasoningLog, response: ResponseFit | None, usable_moves: int) -> list[str]:

@@ -23,13 +23,16 @@ _MOST_DRAWS = 100_000
 
 
 def calibrate(
-    log: Annotated[Path, typer.Argument(help="CSV or JSON Lines, one row a message.")],
+    log: Annotated[Path, typer.Argument(help="CSV or JSON Lines, one row an answer or a judgement; or a log of inspect_ai.")],
     column_map: ColumnMap = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the population here (TOML); the whole report where it ends in .json.", show_default=False)
     ] = None,
     order: Annotated[str, typer.Option(help="Order of speaking in later rounds: auto, simultaneous, sequential.")] = "auto",
-    rule: Annotated[str, typer.Option(help="Response rule to take: auto (lowest AIC), " + ", ".join(RULES) + ".")] = "auto",
+    rule: Annotated[
+        str,
+        typer.Option(help="Rule by which agents respond to each other: auto (the one that fits best, by AIC), " + ", ".join(RULES) + "."),
+    ] = "auto",
     draws: Annotated[int, typer.Option(help="Bootstrap draws behind the intervals; 0 leaves them out.")] = 200,
     seed: Seed = 0,
     as_json: JsonFlag = False,
@@ -74,7 +77,7 @@ def _show(found: Calibration | JudgeCalibration, out: Path | None, screen: Conso
 
 
 def _table(title: str, *columns: str) -> Table:
-    return new_table(title, columns, left=columns[:1])
+    return new_table(title, columns, left=columns[:1], overflow="fold")
 
 
 def _curve(found: Calibration) -> Table:
@@ -88,14 +91,15 @@ def _curve(found: Calibration) -> Table:
 def _families(found: Calibration) -> Table | None:
     if len(found.choice.scores) < 2:
         return None
-    table = _table("Laws compared", "family", "held-out log-likelihood, nats/question", "behind the best", "largest miss, points", "")
+    title = "Laws of p (a question's chance of a right answer) and w (of a wrong one being the shared misconception), nats a question"
+    table = _table(title, "family", "held-out fit", "behind the best", "miss, points", "chosen")
     for score in found.choice.scores:
         table.add_row(
             score.family.name,
             f"{score.held_out:.4f}",
             f"{score.behind:.4f} ± {score.behind_error:.4f}",
             f"{100 * max(score.misses, key=abs):+.2f}",
-            "chosen" if score is found.choice.chosen else "",
+            "yes" if score is found.choice.chosen else "",
         )
     return table
 

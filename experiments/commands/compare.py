@@ -19,7 +19,7 @@ from ..saved import deliver
 def compare(
     protocols: Annotated[list[str], typer.Argument(help="Two or more: NAME, or NAME:key=value,key=value with settings of its own.")],
     population: PopulationName = None,
-    samples: Annotated[int | None, typer.Option(min=1, help="Questions.", show_default="1,000,000")] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Questions to simulate.", show_default="1,000,000")] = None,
     precision: Annotated[
         float | None, typer.Option(help="Run until every 95 % half-width of a difference of accuracies is this.", show_default=False)
     ] = None,

@@ -17,16 +17,18 @@ from ..plan_words import show_plan
 
 
 def plan(
-    pilot: Annotated[Path, typer.Option(help="Log of real answers (CSV or JSON Lines).", show_default=False)],
-    items: Annotated[int, typer.Option(help="Questions to answer.", show_default=False)],
+    pilot: Annotated[Path, typer.Option(help="Log of real answers, or of judges (CSV or JSON Lines).", show_default=False)],
+    items: Annotated[int, typer.Option(help="Questions to answer, or items to judge.", show_default=False)],
     budget_usd: Annotated[float, typer.Option(help="Money for all of them, US$.", show_default=False)],
-    target_accuracy: Annotated[float | None, typer.Option(help="Accuracy to reach as cheaply as possible.", show_default=False)] = None,
+    target_accuracy: Annotated[
+        float | None, typer.Option(help="Accuracy to reach as cheaply as possible, 0 to 1.", show_default=False)
+    ] = None,
     prices: PricesFile = None,
     model: ModelName = None,
     risk: Annotated[float, typer.Option(help="Largest acceptable probability of passing the budget.")] = 0.05,
-    tolerance: Annotated[float, typer.Option(help="Accuracy to give up for a cheaper design.")] = 0.002,
-    confidence: Annotated[float, typer.Option(help="Share of the draws in which a dearer design must be better.")] = 0.8,
-    draws: Annotated[int, typer.Option(help="Bootstrap draws over the pilot's questions.")] = 200,
+    tolerance: Annotated[float, typer.Option(help="Accuracy to give up for a cheaper design; 0.002 is 0.2 points.")] = 0.002,
+    confidence: Annotated[float, typer.Option(help="Share of the draws in which a dearer design must be better to be chosen.")] = 0.8,
+    draws: Annotated[int, typer.Option(help="Bootstrap draws over the pilot's questions; time grows with them.")] = 200,
     seed: Seed = 0,
     column_map: ColumnMap = None,
     plot: Annotated[

@@ -20,7 +20,7 @@ _PAPERS = ("uaad", "d3")
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="uaad or d3.")],
+    paper: Annotated[str, typer.Argument(help="Whose tables: uaad or d3.")],
     file: Annotated[
         Path | None, typer.Option("--file", help="Reported figures and inputs (TOML).", show_default="the shipped file")
     ] = None,

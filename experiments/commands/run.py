@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from ...live.identity import enter
 from ...live.ledger import Ledger
@@ -15,7 +14,7 @@ from ...live.money import picodollars
 from ...live.price_check import cross_check
 from ...model import InterruptedRunError, Protocol
 from ..after_run import Prediction
-from ..console import emit, progress, warn
+from ..console import emit, new_table, progress, warn
 from ..families import Case
 from ..live_runs import endpoint_of, methods_of, run_case, settings_of
 from ..options import JsonFlag, ModelName, OutFile, PopulationName, Seed, Settings, read_settings
@@ -41,12 +40,15 @@ def run(
     max_tokens: Annotated[
         int | None, typer.Option(help="Limit on a completion; it bounds the worst case.", show_default="the population's")
     ] = None,
-    temperature: Annotated[float, typer.Option(help="0 to 2.")] = 0.7,
-    top_logprobs: Annotated[int, typer.Option(help="Alternatives asked for at each token; 0 for an endpoint without.")] = 20,
-    contradiction: Annotated[str, typer.Option(help="rules, judge (extra calls), or the folder of an NLI model.")] = "rules",
-    concurrency: Annotated[int, typer.Option(help="Calls in flight.")] = 4,
-    timeout: Annotated[float, typer.Option(help="Seconds for an attempt.")] = 120.0,
-    attempts: Annotated[int, typer.Option(help="Attempts of a call.")] = 5,
+    temperature: Annotated[float, typer.Option(help="Sampling temperature, 0 to 2; as in your pilot.")] = 0.7,
+    top_logprobs: Annotated[int, typer.Option(help="Alternatives (logprobs) asked for at each token; 0 for an endpoint without.")] = 20,
+    contradiction: Annotated[
+        str,
+        typer.Option(help="How contradictions of steps are found: rules, judge (extra calls), or the folder of an NLI (inference) model."),
+    ] = "rules",
+    concurrency: Annotated[int, typer.Option(help="Calls in flight at a time.")] = 4,
+    timeout: Annotated[float, typer.Option(help="Seconds that an attempt may take.")] = 120.0,
+    attempts: Annotated[int, typer.Option(help="Attempts of a call before it counts as failed.")] = 5,
     limit_field: Annotated[str, typer.Option(help="max_tokens or max_completion_tokens, as the endpoint calls it.")] = "max_tokens",
     send_seed: Annotated[bool, typer.Option(help="Send a seed with each call.")] = False,
     schema: Annotated[bool, typer.Option(help="Send the JSON schema of judges' replies.")] = True,
@@ -131,18 +133,18 @@ def _show_prediction(prediction: Prediction, cap_usd: float, contradiction: str,
     data |= {"cap_usd": cap_usd, "p_over_cap": 1 - law.at_most(cap_usd), "notes": _notes(prediction, contradiction)}
 
     def show(screen: Console) -> None:
-        table = Table(
-            title=f"{data['protocol']}, {prediction.items} questions, {prediction.case.population.name} (exact law; nothing was sent)"
-        )
-        for column in ("total", "mean", "95 % range", "p95", "worst case", "unit"):
-            table.add_column(column, justify="left" if column in ("total", "unit") else "right", no_wrap=True)
+        title = f"{data['protocol']}, {prediction.items} questions, {prediction.case.population.name} (exact law; nothing was sent)"
+        columns = ("total", "mean", "95 % range", "p95", "worst case", "unit")
+        table = new_table(title, columns, left=("total", "unit"), overflow="fold")
         for name, total in data["totals"].items():
             low, high = total["range95"]
             cells = [_figure(value, total["unit"]) for value in (total["mean"], total["p95"], total["worst_case"])]
-            between = f"{_figure(low, total['unit'])} .. {_figure(high, total['unit'])}"
+            between = f"{_figure(low, total['unit'])} to {_figure(high, total['unit'])}"
             table.add_row(name, cells[0], between, cells[1], cells[2], total["unit"])
         screen.print(table)
-        screen.print(f"P(over the cap of {cap_usd:g} USD) = {data['p_over_cap']:.4f}; the run would stop there.")
+        over = data["p_over_cap"]
+        chance = "less than 0.001" if over < 0.001 else f"{over:.3f}"
+        screen.print(f"P(the run reaches the cap of {cap_usd:g} US$): {chance}; it would stop there.")
         for note in data["notes"]:
             screen.print(f"note: {note}", markup=False)
 
@@ -150,7 +152,9 @@ def _show_prediction(prediction: Prediction, cap_usd: float, contradiction: str,
 
 
 def _figure(value: float, unit: str) -> str:
-    return f"{value:,.6f}" if unit == "US$" else f"{value:,.1f}"
+    if unit == "US$":
+        return f"{value:,.2f}" if value >= 10 else f"{value:.4g}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:,.1f}"
 
 
 def _notes(prediction: Prediction, contradiction: str) -> list[str]:

@@ -22,19 +22,25 @@ _KNOWN = {f.name: f for f in (ISHIGAMI, SOBOL_G)}
 
 Over = Annotated[
     list[str] | None,
-    typer.Option("--over", help="key=low:high or key=value,value. Repeat.", show_default="what is uncertain or unpublished"),
+    typer.Option(
+        "--over", help="key=low:high or key=value,value: what varies. Repeat for more.", show_default="what is uncertain or unpublished"
+    ),
 ]
 
 
 def sensitivity(
-    protocol: Annotated[str, typer.Argument(help="A preset; or ishigami, sobol-g to see known indices met.")],
+    protocol: Annotated[str, typer.Argument(help="A preset; or ishigami or sobol-g, test functions whose indices are known.")],
     population: PopulationName = None,
     over: Over = None,
-    output: Annotated[list[str] | None, typer.Option("--output", help="Mean to explain. Repeat.", show_default="accuracy, calls")] = None,
+    output: Annotated[
+        list[str] | None, typer.Option("--output", help="Mean to explain. Repeat for more.", show_default="accuracy, calls")
+    ] = None,
     settings: Settings = None,
     prices: PricesFile = None,
     model: ModelName = None,
-    samples: Annotated[int | None, typer.Option(min=100, help="Use mc with this many questions a point.", show_default="exact law")] = None,
+    samples: Annotated[
+        int | None, typer.Option(min=100, help="Use the compiled engine (mc) with this many questions a point.", show_default="exact law")
+    ] = None,
     width: Annotated[float, typer.Option(help="Double the points until every 95 % half-width is this.")] = 0.05,
     most_evaluations: Annotated[int, typer.Option("--evaluations", min=64, help="No doubling beyond this many evaluations.")] = 4000,
     seed: Seed = 0,
@@ -100,12 +106,14 @@ def _show(result: Sensitivity, screen: Console) -> None:
 
 
 def discover(
-    protocol: Annotated[str, typer.Argument(help="A debate preset.")],
+    protocol: Annotated[str, typer.Argument(help="A preset with a debate.")],
     population: PopulationName = None,
     over: Over = None,
     settings: Settings = None,
     cost: Annotated[str, typer.Option(help="What is held equal: calls, usd or completion_tokens.")] = "calls",
-    points: Annotated[int, typer.Option(min=64, max=16384, help="Points of the ranges to evaluate; half of them are held out to check the box.")] = 512,
+    points: Annotated[
+        int, typer.Option(min=64, max=16384, help="Points of the ranges to evaluate; half of them are held out to check the box.")
+    ] = 512,
     prices: PricesFile = None,
     model: ModelName = None,
     seed: Seed = 0,

@@ -23,7 +23,7 @@ def simulate(
     engine: Annotated[
         str | None,
         typer.Option(
-            help="exact (no sampling error), mc (compiled, millions a second), reference (readable).",
+            help="exact (no sampling error), mc (Monte Carlo: compiled, millions a second), reference (readable, slow).",
             show_default="exact; mc where --samples, --precision or another option of mc is given",
         ),
     ] = None,

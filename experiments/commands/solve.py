@@ -105,7 +105,9 @@ def _worth_showing(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
 def tell_apart(
     first: Annotated[str, typer.Argument(help="A preset, or a file as for simulate.")],
     second: Annotated[str, typer.Argument(help="Another one.")],
-    items: Annotated[int | None, typer.Option("--items", min=1, help="Give the power (chance to find the difference) of this many.", show_default=False)] = None,
+    items: Annotated[
+        int | None, typer.Option("--items", min=1, help="Give the power (chance to find the difference) of this many.", show_default=False)
+    ] = None,
     power: Annotated[float, typer.Option(help="Wanted power: chance to find the difference if there is one.")] = 0.8,
     level: Annotated[float, typer.Option(help="Level of the two-sided test.")] = 0.05,
     population: PopulationName = None,

@@ -94,6 +94,7 @@ def _cells_table(result: Sweep) -> Table:
         values = [str(cell.edges.get(k, cell.fixed.get(k, ""))) for k in keys]
         means = [" ".join(format_estimate(cell.means.get(q))) for q in shown]
         table.add_row(str(number), cell.protocol, *values, str(cell.points), *(m.replace(" exact", "") for m in means))
+    table.caption_justify = "left"
     table.caption = "exact values" if result.provenance.get("engine") == "exact" else "95 % intervals in brackets"
     return table
 

@@ -132,7 +132,7 @@ def test_protocols_lists_parameters_settings_and_sources(cli):
 
 
 @pytest.mark.parametrize(
-    ("name", "calls"), [("cot", "1 to 1"), ("fixed_mad", "18 to 18"), ("esc", "5 to 40"), ("down", "1 to 7"), ("uaad", "7 to 24")]
+    ("name", "calls"), [("cot", "│ 1 "), ("fixed_mad", "│ 18 "), ("esc", "5 to 40"), ("down", "1 to 7"), ("uaad", "7 to 24")]
 )
 def test_protocols_shows_the_fewest_and_the_most_calls(cli, name, calls):
     rows = [line for line in cli("protocols").stdout.splitlines() if f" {name} " in line]

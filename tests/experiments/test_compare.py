@@ -206,7 +206,7 @@ def test_command_prints_one_json_object_that_loads_back(cli, tmp_path):
 def test_command_shows_what_is_exact_and_what_is_sampled(cli):
     done = cli("compare", "uaad", "cot_sc", "--samples", 2000, "--equal-cost", "tokens")
     assert done.exit_code == 0
-    for words in ("uaad minus cot_sc", "exact", "accuracy, sampled", "by a fair coin", "McNemar"):
+    for words in ("uaad minus cot_sc", "exact", "accuracy, sampled", "drawn at random", "McNemar"):
         assert words in done.stdout
 
 
