@@ -103,6 +103,7 @@ class _Family:
     default_population: str
     keys: Callable[[Any, Any, Mapping[str, str]], Collection[str]]
     apply: Callable[[Any, Any, Mapping[str, str]], tuple[Any, Any]]
+    priced: Callable[[Any, Pricing], Any]
     exact: Callable[..., Result]
     reference: Callable[..., Result]
     monte_carlo: Callable[..., Result]
@@ -127,6 +128,7 @@ _REASONING = _Family(
     DEFAULT_POPULATION,
     valid_keys,
     apply_settings,
+    lambda population, pricing: population,
     exact_law.simulate,
     reference.simulate,
     _simulate_reasoning,
@@ -138,6 +140,7 @@ _JUDGING = _Family(
     judging.DEFAULT_JUDGING_POPULATION,
     lambda protocol, population, settings: judging.judging_valid_keys(protocol, population),
     judging.apply_judging_settings,
+    lambda population, pricing: population.priced_by_name(pricing.prices.prices),
     judging.simulate_exact,
     judging.simulate_reference,
     _simulate_judging,
@@ -200,6 +203,7 @@ def _case(
         chosen = {key: value for key, value in chosen.items() if key in known}
     policy, law = family.apply(policy, law, chosen)
     pricing = price_of(prices, model, law.model)
+    law = family.priced(law, pricing)
     return Case(
         protocol=policy,
         population=law,

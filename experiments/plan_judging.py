@@ -18,7 +18,7 @@ panels by size.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,7 +77,8 @@ def plan_judging(
     BudgetRefusedError
         If not even the cheapest design is affordable.
     """
-    population, priced = _with_models(calibration.population, pricing)
+    priced = pricing.prices.prices
+    population = calibration.population.priced_by_name(priced)
     pilot = _pilot(calibration, population)
     both = bool(np.all(np.any(calibration.facts.both_orders, axis=0)))
     scored = {fit.data.name for fit in calibration.fits if fit.data.gaps is not None}
@@ -114,13 +115,6 @@ def _pilot(calibration: JudgeCalibration, population: JudgingPopulation) -> Pilo
         return calibration.refit(rng.integers(0, calibration.items, calibration.items))
 
     return Pilot(str(calibration.log.path), calibration.items, population, resample, tuple(calibration.warnings))
-
-
-def _with_models(population: JudgingPopulation, pricing: Pricing) -> tuple[JudgingPopulation, list[str]]:
-    """Give judges whose names the price list holds their own price; the second value lists them."""
-    priced = [judge.name for judge in population.judges if judge.name in pricing.prices.prices]
-    judges = tuple(replace(judge, model=judge.name if judge.name in priced else judge.model) for judge in population.judges)
-    return replace(population, judges=judges), priced
 
 
 def _costs(designs: Sequence[JudgingDesign], population: JudgingPopulation, pricing: Pricing) -> tuple[list[Money], Floats]:
@@ -288,7 +282,7 @@ def _bias_flips(
     return []
 
 
-def _notes(calibration: JudgeCalibration, population: JudgingPopulation, priced: list[str], pricing: Pricing) -> list[str]:
+def _notes(calibration: JudgeCalibration, population: JudgingPopulation, priced: Collection[str], pricing: Pricing) -> list[str]:
     notes = [
         "Accuracy is on items with a decided label; a tied verdict earns half a credit. One order: a coin decides what comes first.",
         "Panels are of different judges with correlated biases; they are not exchangeable, so which judges matters more than how many.",

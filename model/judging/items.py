@@ -21,7 +21,7 @@ with each other start from correlated biases (:class:`DiscussionLaw`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -275,11 +275,16 @@ class JudgingPopulation:
         for judge in self.judges:
             if judge.name == name:
                 return judge
-        raise ParameterError("judge", name, "one of " + ", ".join(judge.name for judge in self.judges))
+        held = ", ".join(judge.name for judge in self.judges)
+        raise ParameterError("judge", name, f"one of {held}, the judges of the population {self.name}; name another with --population")
 
     def with_judges(self, **changes: Any) -> JudgingPopulation:
         """Return the population with the same change made to every judge."""
         return replace(self, judges=tuple(replace(judge, **changes) for judge in self.judges))
+
+    def priced_by_name(self, models: Collection[str]) -> JudgingPopulation:
+        """Return the population with judges that are called as one of a price list's models asked, and priced, as that model."""
+        return replace(self, judges=tuple(replace(judge, model=judge.name) if judge.name in models else judge for judge in self.judges))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain tables, as the TOML file holds them."""

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from judgelog import write_judge_log
 
 from adjourn.experiments.families import all_judging_protocols, all_protocols
 from adjourn.experiments.protocol_files import read_protocol_file
@@ -41,6 +42,21 @@ def test_what_a_plan_recommends_is_simulated_as_planned(cli, root: Path, tmp_pat
     recommended = json.loads(saved.read_text(encoding="utf-8"))["recommendation"]
     assert json.loads(out)["accuracy"]["mean"] == pytest.approx(recommended["accuracy"]["mean"], abs=1e-9)
     assert json.loads(out)["calls"]["mean"] == pytest.approx(recommended["calls"], abs=1e-9)
+
+
+def test_judges_that_the_price_list_names_cost_the_same_planned_and_simulated(cli, tmp_path: Path) -> None:
+    pilot = write_judge_log(tmp_path / "judges.csv", {"ann": 0.3}, items=60)
+    saved, law, prices = tmp_path / "plan.json", tmp_path / "law.toml", tmp_path / "prices.toml"
+    lines = ['as_of = "2026-11-01"', 'source = "test"', 'currency = "USD"', 'default_model = "other"']
+    for model, price in (("other", 1.0), ("ann", 7.0)):
+        lines += [f"[models.{model}]", f"prompt_usd_per_million = {price}", f"completion_usd_per_million = {price}"]
+    prices.write_text("\n".join(lines), encoding="utf-8")
+    planned = cli("plan", "--pilot", pilot, "--items", 100, "--budget-usd", 5, "--draws", 20, "--prices", prices, "--out", saved)
+    assert (planned.exit_code, cli("calibrate", pilot, "--draws", 0, "--out", law).exit_code) == (0, 0)
+    code, out, _ = cli("simulate", saved, "--population", law, "--prices", prices, "--json")
+    assert code == 0
+    recommended = json.loads(saved.read_text(encoding="utf-8"))["recommendation"]
+    assert json.loads(out)["usd"]["mean"] == pytest.approx(recommended["usd_per_question"], rel=1e-9)
 
 
 @pytest.mark.parametrize(
