@@ -13,7 +13,7 @@ import matplotlib
 from matplotlib.axes import Axes
 
 from ..saved import finite
-from .sections import Figure, Section, Table
+from .parts import Figure, Section, Table
 
 __all__ = ["build_page", "svg"]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..plots import plot_frontier
 from ..saved import PlainResult
 from .again import command_again
-
-if TYPE_CHECKING:
-    from .sections import Section
+from .parts import Figure, Section, Table, cell
 
 __all__ = ["plain"]
 
@@ -30,11 +28,19 @@ def _number(value: Any) -> Any:
     return value.get("mean") if isinstance(value, dict) and "mean" in value else value
 
 
-def _plan(result: PlainResult) -> Section:
-    from .sections import Figure, Section, Table
+_PLAN_TABLES = {
+    "flips": "What would flip the choice",
+    "conditional_on_auroc": "Designs that depend on signals, by AUROC",
+    "conditional_on_bias_factor": "Debates, by the share of the judge's bias that arguments leave",
+    "panels": "Panels of the pilot's judges by size: predicted, and the log's own",
+}
 
+
+def _plan(result: PlainResult) -> Section:
     data = result.data
     best = data["recommendation"]
+    judging = data.get("family") == "judging"
+    a_unit = "an item" if judging else "a question"
     low, high = best["accuracy"]["ci95"]
     total = best["usd_total"]
     answer = [
@@ -52,20 +58,20 @@ def _plan(result: PlainResult) -> Section:
             "low": d["accuracy"]["ci95"][0],
             "high": d["accuracy"]["ci95"][1],
             "calls": d["calls"],
-            "US$ a question": d["usd_per_question"],
+            f"US$ {a_unit}": d["usd_per_question"],
             "P(over budget)": d["p_over_budget"],
             "wins": d["bootstrap_wins"],
         }
         for d in data["frontier"]
     ]
-    points = [{"usd": d["usd_per_question"], "accuracy": _number(d["accuracy"])} for d in data["designs"]]
+    points = [{"usd": d["usd_per_question"], "accuracy": d.get("robust_accuracy", _number(d["accuracy"]))} for d in data["designs"]]
     tables = [Table.of("Frontier: no other design is both cheaper and more accurate", designs)]
-    for key, caption in (("flips", "What would flip the choice"), ("conditional_on_auroc", "Designs that depend on signals, by AUROC")):
+    for key, caption in _PLAN_TABLES.items():
         if data.get(key):
             tables.append(Table.of(caption, data[key]))
     return Section(
         title=f"Plan for {data['pilot']['name']}",
-        asked=f"Which debate for {data['items']:,} items within {data['budget_usd']:g} US$?",
+        asked=f"{'How to judge' if judging else 'Which debate for'} {data['items']:,} items within {data['budget_usd']:g} US$?",
         answer=tuple(answer),
         figures=(Figure(plot_frontier(points), "Every design by money and accuracy."),),
         tables=tuple(tables),
@@ -76,8 +82,6 @@ def _plan(result: PlainResult) -> Section:
 
 
 def _claims(result: PlainResult) -> Section:
-    from .sections import Section, Table
-
     claims = result.data["claims"]
     verdicts: dict[str, int] = {}
     for claim in claims:
@@ -118,8 +122,6 @@ def _claims(result: PlainResult) -> Section:
 
 
 def _run(result: PlainResult) -> Section:
-    from .sections import Section, Table
-
     data = result.data
     accuracy = data.get("accuracy")
     words = "not graded" if accuracy is None else f"accuracy {accuracy['mean']:.4f} {accuracy['ci95']}"
@@ -140,8 +142,6 @@ def _run(result: PlainResult) -> Section:
 
 
 def _as_it_is(result: PlainResult) -> Section:
-    from .sections import Section, Table, cell
-
     data = result.data
     summary = "; ".join(f"{k.replace('_', ' ')}: {cell(_number(v))}" for k, v in data.items() if isinstance(_number(v), (str, int, float)))
     return Section(

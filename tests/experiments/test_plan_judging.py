@@ -146,14 +146,19 @@ def test_the_recommended_protocol_runs_again_from_the_json(cli, three: Path) -> 
     assert again == pytest.approx(told["recommendation"]["accuracy"]["mean"], abs=1e-6)
 
 
-def test_the_words_say_items_and_panels(cli, three: Path, tmp_path: Path) -> None:
-    picture = tmp_path / "frontier.png"
-    code, out, _ = cli("plan", "--pilot", three, "--items", "1000", "--budget-usd", "50", "--draws", "20", "--plot", picture)
+def test_the_words_the_picture_and_the_page_speak_of_items_and_panels(cli, three: Path, tmp_path: Path) -> None:
+    picture, saved, page = tmp_path / "frontier.png", tmp_path / "plan.json", tmp_path / "page.html"
+    words = ("--items", "1000", "--budget-usd", "50", "--draws", "20", "--plot", picture, "--out", saved)
+    code, out, _ = cli("plan", "--pilot", three, *words)
     assert code == 0
     assert out.startswith("Run panel(")
     assert "Panels by size" in out
     assert "question" not in out
     assert picture.stat().st_size > 5000
+    assert cli("report", saved, "--out", page).exit_code == 0
+    text = page.read_text(encoding="utf-8")
+    for said in ("How to judge 1,000 items", "US$ an item", "Panels of the pilot's judges by size", "bias that arguments leave"):
+        assert said.replace("'", "&#x27;") in text or said in text
 
 
 # --- the published log ---
