@@ -214,6 +214,8 @@ def standing_notes(protocol: JudgingProtocol, population: JudgingPopulation) -> 
             for part, what in (("debate", "arguments do to the judge"), ("jury", "jurors do"))
             if part in population.borrowed and (part == "debate" or protocol.jurors)
         ]
+        if protocol.advocates > 1 and population.debate.argument_sd == 0 and protocol.aggregator != "sum":
+            notes.append("Arguments do not differ in quality here (argument_sd is 0): merge, mean and max give the same verdicts.")
     if isinstance(protocol, Discussion) and "discussion" in population.borrowed:
         notes.append(f"How agents discuss is borrowed ({population.borrowed['discussion']}).")
     if isinstance(protocol, Panel) and protocol.weights == "learnt":
