@@ -160,7 +160,7 @@ def _share(entry: Mapping[str, Any], name: str, where: str) -> Finding:
     low, high = math.ceil(r.low * n), math.floor(r.high * n)
     title = str(entry.get("name", name))
     counts = f"{low} of {n}" if low == high else f"{low} to {high} of {n}"
-    text = f"{r.text} of {n} questions is {counts}." if low <= high else f"no count of {n} questions rounds to {r.text}: IMPOSSIBLE."
+    text = f"reported {r.text}: {counts} questions." if low <= high else f"no count of {n} questions rounds to {r.text}: IMPOSSIBLE."
     return Finding("share", title, low <= high, text, {"count_low": low, "count_high": high} if low <= high else {})
 
 

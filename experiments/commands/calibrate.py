@@ -84,7 +84,7 @@ def _curve(found: Calibration) -> Table:
     table = _table("Accuracy of a plurality of n answers (share of questions)", "n", "fitted", "95 %", "own", "95 %", "miss, points")
     for n, miss in zip(found.choice.sizes, found.choice.chosen.misses, strict=True):
         cells = [*format_estimate(found.intervals[f"plurality_{n}"]), *format_estimate(found.intervals[f"own_plurality_{n}"])]
-        table.add_row(str(n), *cells, f"{100 * miss:+.2f}")
+        table.add_row(str(n), *cells, f"{100 * miss:+z.2f}")
     return table
 
 

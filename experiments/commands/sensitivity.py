@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from ...model import ParameterError
+from ...model import Estimate, ParameterError
 from ..console import format_estimate, new_table, progress
 from ..discovery import Discovery
 from ..discovery import discover as find_region
@@ -96,13 +96,18 @@ def _show(result: Sensitivity, screen: Console) -> None:
         table = new_table(title, ("input", "law", "first order", "95 %", "total order", "95 %"))
         laws = {x.name: (f"{len(x.levels)} levels" if x.levels else f"{x.low:.4g} to {x.high:.4g}") for x in result.inputs}
         for row in sorted((r for r in result.indices if r.output == name), key=lambda r: -r.total.mean):
-            table.add_row(row.input, laws[row.input], *format_estimate(row.first), *format_estimate(row.total))
+            table.add_row(row.input, laws[row.input], *_index(row.first), *_index(row.total))
         screen.print(table)
         screen.print("order: " + "  >  ".join(" ~ ".join(group) for group in groups) + "   (~: intervals overlap, not ranked)")
     if not result.narrow_enough:
         screen.print(f"Not every interval reached the half-width {result.width:g}; give more --evaluations.")
     for note in result.notes:
         screen.print(f"note: {note}")
+
+
+def _index(estimate: Estimate) -> tuple[str, str]:
+    """Sobol' index and interval to four decimals, which is more than it is known to."""
+    return f"{estimate.mean:z.4f}", f"[{estimate.low:z.4f}, {estimate.high:z.4f}]"
 
 
 def discover(
@@ -145,7 +150,8 @@ def discover(
 
 
 def _show_box(result: Discovery, screen: Console) -> None:
-    screen.print(f"{result.question}: at {' '.join(format_estimate(result.cases))} of {result.points} points over the inputs.")
+    share, interval = format_estimate(result.cases)
+    screen.print(f"{result.question}: at a share of {share} {interval} of {result.points} points over the inputs.")
     if not result.box.limits:
         screen.print("No box: no part of the range holds clearly more of the losses than the rest.")
         return
