@@ -100,7 +100,7 @@ def comparison_table(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         digits = 6 if row["unit"] == "US$" else 1
         low, high = row["range95"]
-        cells = (f"{row['predicted']:,.{digits}f}", f"{low:,.{digits}f} .. {high:,.{digits}f}", f"{row['actual']:,.{digits}f}")
+        cells = (f"{row['predicted']:,.{digits}f}", f"{low:,.{digits}f} to {high:,.{digits}f}", f"{row['actual']:,.{digits}f}")
         table.add_row(row["quantity"], *cells, f"{row['percentile']:.1f} %", row["unit"], row["why"])
     return table
 
@@ -115,8 +115,8 @@ def _show(report: dict[str, Any], screen: Console) -> None:
     screen.print(table)
     money = report["ledger"]
     screen.print(
-        f"whole ledger: {money['charged_usd']:.6f} USD charged in {money['attempts']} attempts; {money['dangling_attempts']} of them "
-        f"dangle ({money['dangling_usd']:.6f} USD)"
+        f"whole ledger: {money['charged_usd']:.6f} US$ charged in {money['attempts']:,} attempts; {money['dangling_attempts']} of them "
+        f"were sent and never settled, charged with their worst case ({money['dangling_usd']:.6f} US$)"
     )
     if report["predicted_vs_actual"]:
         screen.print(comparison_table(report["predicted_vs_actual"]))

@@ -91,11 +91,19 @@ def _show(result: Result, as_json: bool, out: Path | None) -> None:
         screen.print(result_table(result))
         prices = result.provenance.get("prices")
         if prices:
-            screen.print(f"prices: {prices['model']}, {prices['list']}, as of {prices['as_of']}")
+            apart = _priced_apart(result)
+            own = f"; the judges {', '.join(apart)} at their own" if apart else ""
+            screen.print(f"prices: {prices['model']}, {prices['list']}, as of {prices['as_of']}{own}")
         for note in result.notes:
             screen.print(f"note: {note}")
 
     emit(result.to_json(), as_json=as_json, out=out, show=show)
+
+
+def _priced_apart(result: Result) -> list[str]:
+    """Models, other than the one that was priced, whose own prices judges have."""
+    judges = result.provenance.get("population", {}).get("judges", ())
+    return sorted({judge["model"] for judge in judges if judge.get("model")} - {result.provenance["prices"]["model"]})
 
 
 def register(app: typer.Typer) -> None:
