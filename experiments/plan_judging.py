@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..model import Pricing
-from ..model.judging import Debate, JudgingPopulation, JudgingProtocol, Panel, evaluate_judging
+from ..model.judging import Debate, JudgingPopulation, JudgingProtocol, JudgingTally, Panel, evaluate_judging
 from ..model.judging.agreement import agreement
 from ..model.judging.cost import JudgingCosts
 from ..model.judging.outcomes import money_of
@@ -83,9 +83,10 @@ def plan_judging(
     both = bool(np.all(np.any(calibration.facts.both_orders, axis=0)))
     scored = {fit.data.name for fit in calibration.fits if fit.data.gaps is not None}
     designs = judging_menu(population, both, [judge.name for judge in population.judges if judge.name in scored])
-    money, calls = _costs(designs, population, pricing)
-    accuracy = _accuracies(designs, pilot, request, advance)
-    robust, swept = worst_of_sweep(accuracy, _swept(designs, population))
+    laws = _Laws(population)
+    money, calls = _costs(designs, laws, pricing)
+    accuracy = _accuracies(designs, pilot, laws, request, advance)
+    robust, swept = worst_of_sweep(accuracy, _swept(designs, laws))
     totals = [[Total.of(one, request.items) for one in money]]
     study = Study(designs=designs, accuracy=accuracy, robust=robust, calls=calls, money=money, totals=totals, items=request.items)
     borrowed = {fit.data.name for fit in calibration.fits if fit.borrows_repeat}
@@ -93,7 +94,7 @@ def plan_judging(
     def flips(chosen: int, affordable: Bools) -> list[Mapping[str, Any]]:
         return [
             *_repeat_flips(study, designs, chosen, affordable, population, borrowed, request),
-            *_bias_flips(study, designs, chosen, affordable, population),
+            *_bias_flips(study, designs, chosen, affordable, laws),
         ]
 
     return advise(
@@ -117,21 +118,44 @@ def _pilot(calibration: JudgeCalibration, population: JudgingPopulation) -> Pilo
     return Pilot(str(calibration.log.path), calibration.items, population, resample, tuple(calibration.warnings))
 
 
-def _costs(designs: Sequence[JudgingDesign], population: JudgingPopulation, pricing: Pricing) -> tuple[list[Money], Floats]:
+class _Laws:
+    """Exact laws of designs on a population, by the share of the judge's bias that arguments leave; each is worked out once."""
+
+    def __init__(self, population: JudgingPopulation) -> None:
+        self.population = population
+        self._known: dict[tuple[str, float], JudgingTally] = {}
+
+    def of(self, design: JudgingDesign, bias_factor: float | None = None) -> JudgingTally:
+        """Return the law; without a factor, that of the population."""
+        debate = self.population.debate
+        key = (design.name, debate.bias_factor if bias_factor is None else bias_factor)
+        if key not in self._known:
+            population = replace(self.population, debate=replace(debate, bias_factor=key[1]))
+            self._known[key] = evaluate_judging(design.protocol, population, coarse=True)
+        return self._known[key]
+
+    def accuracy(self, design: JudgingDesign, bias_factor: float | None = None) -> float:
+        """Accuracy on decisive items, ties in verdicts half a credit."""
+        accuracy, _ = agreement(self.of(design, bias_factor).masses.sum(axis=(2, 3)), "decisive", None)
+        assert accuracy is not None
+        return accuracy.mean
+
+
+def _costs(designs: Sequence[JudgingDesign], laws: _Laws, pricing: Pricing) -> tuple[list[Money], Floats]:
     """Money and expected calls of an item, by design."""
     money, calls = [], []
     for design in designs:
-        costs = JudgingCosts(design.protocol, population)
+        costs = JudgingCosts(design.protocol, laws.population)
         rounds = np.eye(len(costs.calls))[-1]
         if design.debates:
-            rounds = np.maximum(evaluate_judging(design.protocol, population, coarse=True).masses.sum(axis=(0, 1, 3)), 0.0)
+            rounds = np.maximum(laws.of(design).masses.sum(axis=(0, 1, 3)), 0.0)
             rounds = rounds / rounds.sum()
         money.append(money_of(costs, rounds, pricing))
         calls.append(float(rounds @ costs.calls))
     return money, np.array(calls)
 
 
-def _accuracies(designs: Sequence[JudgingDesign], pilot: Pilot, request: Request, advance: Callable[[int], None]) -> Floats:
+def _accuracies(designs: Sequence[JudgingDesign], pilot: Pilot, laws: _Laws, request: Request, advance: Callable[[int], None]) -> Floats:
     """Accuracy by draw and design; row 0 is the fit to the whole pilot.
 
     Each draw moves a design by what its leader (:func:`_leader`) moves, both evaluated with few nodes; row 0 has all nodes.
@@ -139,7 +163,7 @@ def _accuracies(designs: Sequence[JudgingDesign], pilot: Pilot, request: Request
     weights = {d: _weights(design.protocol, pilot.population) for d, design in enumerate(designs)}
     point = _panel_row(designs, pilot.population, weights, coarse=False)
     for d in np.flatnonzero(np.isnan(point)).tolist():
-        point[d] = _exact_accuracy(designs[d], pilot.population)
+        point[d] = laws.accuracy(designs[d])
     advance(1)
     quick = {d: weights[d] for d, design in enumerate(designs) if design.plain}
     leader = [_leader(designs, d) for d in range(len(designs))]
@@ -182,23 +206,13 @@ def _panel_row(designs: Sequence[JudgingDesign], population: JudgingPopulation, 
     return row
 
 
-def _exact_accuracy(design: JudgingDesign, population: JudgingPopulation, bias_factor: float | None = None) -> float:
-    if bias_factor is not None:
-        population = replace(population, debate=replace(population.debate, bias_factor=bias_factor))
-    table = evaluate_judging(design.protocol, population, coarse=True).masses.sum(axis=(2, 3))
-    accuracy, _ = agreement(table, "decisive", None)
-    assert accuracy is not None
-    return accuracy.mean
-
-
-def _swept(designs: Sequence[JudgingDesign], population: JudgingPopulation) -> dict[int, list[Mapping[str, Any]]]:
+def _swept(designs: Sequence[JudgingDesign], laws: _Laws) -> dict[int, list[Mapping[str, Any]]]:
     """Debates over the share of the judge's bias that arguments leave."""
     swept: dict[int, list[Mapping[str, Any]]] = {}
     for d, design in enumerate(designs):
         if design.debates:
             swept[d] = [
-                {"design": design.name, "bias_factor": factor, "accuracy": _exact_accuracy(design, population, factor)}
-                for factor in BIAS_FACTORS
+                {"design": design.name, "bias_factor": factor, "accuracy": laws.accuracy(design, factor)} for factor in BIAS_FACTORS
             ]
     return swept
 
@@ -264,9 +278,7 @@ def _with_repeat(population: JudgingPopulation, borrowed: set[str], repeat: floa
     return replace(population, judges=tuple(judges))
 
 
-def _bias_flips(
-    study: Study, designs: Sequence[JudgingDesign], chosen: int, affordable: Bools, population: JudgingPopulation
-) -> list[Mapping[str, Any]]:
+def _bias_flips(study: Study, designs: Sequence[JudgingDesign], chosen: int, affordable: Bools, laws: _Laws) -> list[Mapping[str, Any]]:
     """Find how little of the judge's bias arguments must leave for a one-round debate to be the better choice."""
     debates = [
         d for d, design in enumerate(designs) if isinstance(design.protocol, Debate) and design.protocol.rounds == 1 and affordable[d]
@@ -274,7 +286,7 @@ def _bias_flips(
     if not debates or designs[chosen].debates:
         return []
     for factor in FLIP_BIAS_FACTORS:
-        scores = {d: _exact_accuracy(designs[d], population, factor) for d in debates}
+        scores = {d: laws.accuracy(designs[d], factor) for d in debates}
         best = max(debates, key=lambda d: scores[d])
         if scores[best] > study.robust[0, chosen]:
             flip = {"what": "bias that arguments leave (bias_factor)", "value": factor, "unit": "share", "choice": designs[best].name}
