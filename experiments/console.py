@@ -19,7 +19,7 @@ from rich.table import Table
 from ..model import Estimate, InputError, Result
 from ..model.tables import plain
 
-__all__ = ["emit", "format_estimate", "new_table", "progress", "result_table", "screen", "warn", "write_bytes", "write_text"]
+__all__ = ["emit", "format_estimate", "new_table", "progress", "result_table", "screen", "unit_of", "warn", "write_bytes", "write_text"]
 
 _ROUNDING = 1e-12
 """Magnitude below which a number is what rounding leaves of zero."""
@@ -43,6 +43,12 @@ UNITS = {
     "accuracy_three_class": "ties are a class",
     "rounds": "rounds",
 }
+
+
+def unit_of(quantity: str, result: Result) -> str:
+    """Return the unit of a quantity of a result: judging speaks of items where answering speaks of questions."""
+    unit = UNITS.get(quantity, "")
+    return unit.replace("question", "item") if "kappa" in result.means else unit
 
 
 def screen() -> Console:
@@ -194,7 +200,7 @@ def result_table(result: Result) -> Table:
         value, interval = format_estimate(estimate)
         quantiles = result.quantiles.get(name)
         tail = " / ".join(_count(quantiles[end]) for end in ("p95", "max")) if quantiles else ""
-        table.add_row(name, value, interval, UNITS.get(name, ""), tail)
+        table.add_row(name, value, interval, unit_of(name, result), tail)
     for group, masses in result.shares.items():
         for name, estimate in masses.items():
             value, interval = format_estimate(estimate)

@@ -11,7 +11,7 @@ import numpy as np
 from ...model import Estimate, Result
 from ..audit import Audit
 from ..compare import Comparison
-from ..console import UNITS, format_estimate
+from ..console import format_estimate, unit_of
 from ..discovery import Discovery
 from ..plots import plot_box, plot_reliability, plot_residuals, plot_sensitivity, plot_sweep
 from ..reproduce import Reproduction
@@ -38,7 +38,7 @@ def section_of(result: SavedResult | Result) -> Section:
 
 def _simulation(r: Result) -> Section:
     rows = [
-        {"quantity": key, "value": format_estimate(e)[0], "95 % interval": format_estimate(e)[1], "unit": UNITS.get(key, "")}
+        {"quantity": key, "value": format_estimate(e)[0], "95 % interval": format_estimate(e)[1], "unit": unit_of(key, r)}
         for key, e in r.means.items()
         if e is not None
     ]

@@ -347,3 +347,10 @@ def test_debug_may_stand_anywhere(cli):
 
 def test_shown_parameters_are_those_of_the_preset(cli):
     assert simulated(cli, "uaad")["provenance"]["protocol"] == json.loads(json.dumps(load_protocol("uaad").to_dict()))
+
+
+def test_judging_speaks_of_items_and_answering_of_questions(cli):
+    judged, answered = cli("simulate", "single_judge").stdout, cli("simulate", "cot").stdout
+    assert "calls / item" in judged
+    assert "question" not in judged
+    assert "calls / question" in answered
