@@ -63,7 +63,7 @@ def test_changing_a_reported_figure_changes_its_residual_and_nothing_else(found,
     path = tmp_path / "d3.toml"
     path.write_text(found[0].read_text().replace('reported = "8.8"', 'reported = "20"'))
     for old, new in zip(found[1].rows, reproduce_d3(path).rows, strict=True):
-        changed = {f.name for f in dataclasses.fields(old) if getattr(old, f.name) != getattr(new, f.name)}
+        changed = {f.name for f in dataclasses.fields(old) if repr(getattr(old, f.name)) != repr(getattr(new, f.name))}
         assert changed <= ({"reported", "residual", "inside"} if old.id == "jury" else set())
 
 

@@ -5,6 +5,7 @@ import os
 import random
 import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -112,8 +113,8 @@ def test_a_ledger_whose_schema_is_no_utf_8_is_refused(cli, tmp_path):
     spoilt = raw.replace(b"CREATE TABLE runs", b"CREATE TABLE r\x87ns").replace(b"tableruns", b"tabler\x87ns")
     assert spoilt != raw
     path.write_bytes(spoilt)
-    with pytest.raises((sqlite3.DatabaseError, UnicodeDecodeError)):
-        sqlite3.connect(path).execute("SELECT * FROM runs")
+    with closing(sqlite3.connect(path)) as connection, pytest.raises((sqlite3.DatabaseError, UnicodeDecodeError)):
+        connection.execute("SELECT * FROM runs")
     done = cli("ledger", path)
     assert done.exit_code == 2, done.stderr
     assert done.stderr.startswith("error: ")
