@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ..model import BudgetRefusedError, Estimate, Pricing
 from ..model.result import Z95
 from .choosing import Request, choose
-from .study import Candidate, Study
+from .study import LEAST_RESAMPLED, Candidate, Study
 
 __all__ = ["Conditional", "Outlook", "Pilot", "Plan", "advise"]
 
@@ -404,6 +404,12 @@ def _common_notes(pilot: Pilot, request: Request, unit: str) -> list[str]:
     notes = []
     if "tokens" in pilot.population.borrowed:
         notes.append(f"Tokens of a call are borrowed ({pilot.population.borrowed['tokens']}): money is only as good as they are.")
+    if pilot.questions < LEAST_RESAMPLED:
+        notes.append(
+            f"Fewer than {LEAST_RESAMPLED} pilot {unit} cannot say how sure anything is: accuracy intervals are left at 0 to 100 %, "
+            "and the shares of resampled pilots mean little."
+        )
+        return notes
     notes.append(
         f"Accuracy intervals carry the pilot's {pilot.questions:,} {unit} ({request.draws} bootstrap draws), "
         f"not the luck of the {request.items:,} {unit} to come."

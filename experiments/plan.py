@@ -181,6 +181,7 @@ def _study(
         money=[a.money for a in rows[0]],
         totals=[[Total.of(a.money, request.items) for a in row] for row in rows],
         items=request.items,
+        resampled=pilot.questions,
     )
     return study, swept
 

@@ -88,7 +88,16 @@ def plan_judging(
     accuracy = _accuracies(designs, pilot, laws, request, advance)
     robust, swept = worst_of_sweep(accuracy, _swept(designs, laws))
     totals = [[Total.of(one, request.items) for one in money]]
-    study = Study(designs=designs, accuracy=accuracy, robust=robust, calls=calls, money=money, totals=totals, items=request.items)
+    study = Study(
+        designs=designs,
+        accuracy=accuracy,
+        robust=robust,
+        calls=calls,
+        money=money,
+        totals=totals,
+        items=request.items,
+        resampled=pilot.questions,
+    )
     borrowed = {fit.data.name for fit in calibration.fits if fit.borrows_repeat}
 
     def flips(chosen: int, affordable: Bools) -> list[Mapping[str, Any]]:

@@ -81,7 +81,7 @@ def _answer(advice: Plan) -> Iterator[str]:
     best, request = advice.recommendation, advice.request
     yield (
         f"expected accuracy  {_percent(best.accuracy.mean)}   (95 % interval {_percent(best.accuracy.low)} to "
-        f"{_percent(best.accuracy.high)}; the pilot has {advice.pilot.questions:,} {advice.unit}s)"
+        f"{_percent(best.accuracy.high)}; the pilot has {advice.pilot.questions:,} {advice.unit}{'' if advice.pilot.questions == 1 else 's'})"
     )
     yield (
         f"expected cost      {_money(best.usd_mean)} of {_money(request.budget_usd)}   (95 % of runs stay below "

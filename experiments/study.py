@@ -21,9 +21,12 @@ from ..model.outcomes import Money
 from ..model.result import from_draws
 from .totals import Total, mixture_cdf, mixture_quantile
 
-__all__ = ["Candidate", "Study", "seeds", "worst_of_sweep"]
+__all__ = ["LEAST_RESAMPLED", "Candidate", "Study", "seeds", "worst_of_sweep"]
 
 Floats = npt.NDArray[np.float64]
+
+LEAST_RESAMPLED = 10
+"""Resamples of fewer questions than this hold too few different ones to say how sure a figure is."""
 
 
 class Candidate(Protocol):
@@ -99,6 +102,8 @@ class Study:
         Money of all questions; one row alone where it is the same on all draws.
     items : int
         Number of questions to answer.
+    resampled : int
+        Number of pilot questions that the draws resample.
     """
 
     designs: Sequence[Candidate]
@@ -108,6 +113,12 @@ class Study:
     money: list[Money]
     totals: list[list[Total]]
     items: int
+    resampled: int
+
+    @property
+    def sure(self) -> bool:
+        """Whether the pilot is large enough for its resamples to say how sure a figure is."""
+        return self.resampled >= LEAST_RESAMPLED
 
     @property
     def draws(self) -> int:
@@ -135,12 +146,19 @@ class Study:
         return mixture_quantile(self.drawn(d), level)
 
     def interval(self, d: int) -> tuple[float, float]:
-        """95 % interval of the expected accuracy of design d over the draws (percentiles), holding the point estimate."""
+        """95 % interval of the expected accuracy of design d over the draws (percentiles), holding the point estimate.
+
+        All of 0 to 1 where the pilot is too small to say.
+        """
+        if not self.sure:
+            return 0.0, 1.0
         return _percentiles(self.accuracy[:, d])
 
     def difference(self, d: int, e: int) -> tuple[float, float, float, float]:
         """Accuracy of d less that of e on the same draws: point estimate, 95 % percentiles, standard deviation."""
         gap = self.accuracy[:, d] - self.accuracy[:, e]
+        if not self.sure:
+            return float(gap[0]), -1.0, 1.0, float("nan")
         low, high = _percentiles(gap)
         return float(gap[0]), low, high, float(gap[1:].std(ddof=1)) if self.draws > 1 else float("nan")
 

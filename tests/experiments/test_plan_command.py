@@ -92,3 +92,17 @@ def test_the_triviaqa_pilot_gives_a_plan(cli, shared_dir: Path) -> None:
     plan = json.loads(out)
     assert plan["p_over_budget"] <= 0.05
     assert 0.70 < plan["recommendation"]["accuracy"]["mean"] < 0.80
+
+
+@pytest.mark.parametrize(("questions", "known"), [(1, False), (9, False), (12, True)])
+def test_a_pilot_too_small_to_resample_has_no_narrow_interval(cli, tmp_path: Path, questions: int, known: bool) -> None:
+    log = tmp_path / "tiny.csv"
+    rows = [f"q{q},0,{agent},{'r' if (q + agent) % 3 else 'w'},{int((q + agent) % 3 > 0)}" for q in range(questions) for agent in range(4)]
+    log.write_text("\n".join(["question_id,round,agent,answer,correct", *rows]) + "\n", encoding="utf-8")
+    code, out, _ = cli("plan", "--pilot", log, "--items", "10", "--budget-usd", "5", "--json", *QUICK)
+    assert code == 0
+    told = json.loads(out)
+    low, high = told["recommendation"]["accuracy"]["ci95"]
+    assert ((low, high) != (0, 1)) is known
+    assert any("cannot say how sure" in note for note in told["notes"]) is not known
+    assert (told["rival"]["more_pilot_questions"] is None) or known
