@@ -78,10 +78,10 @@ def _probability(value: float) -> str:
 
 
 def _answer(advice: Plan) -> Iterator[str]:
-    best, request = advice.recommendation, advice.request
+    best, request, size = advice.recommendation, advice.request, advice.pilot.questions
     yield (
         f"expected accuracy  {_percent(best.accuracy.mean)}   (95 % interval {_percent(best.accuracy.low)} to "
-        f"{_percent(best.accuracy.high)}; the pilot has {advice.pilot.questions:,} {advice.unit}{'' if advice.pilot.questions == 1 else 's'})"
+        f"{_percent(best.accuracy.high)}; the pilot has {size:,} {advice.unit}{'' if size == 1 else 's'})"
     )
     yield (
         f"expected cost      {_money(best.usd_mean)} of {_money(request.budget_usd)}   (95 % of runs stay below "

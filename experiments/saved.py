@@ -136,6 +136,8 @@ def _decode_value(hint: Any, value: Any) -> Any:
         return Estimate(*(math.nan if x is None else float(x) for x in (value["mean"], low, high)))
     if hint is float:
         return math.nan if value is None else float(value)
+    if hint in (str, int, bool) and type(value) is not hint:
+        raise TypeError(f"{value!r} is no {hint.__name__}")
     if dataclasses.is_dataclass(hint):
         return decode(typing.cast(type[Any], hint), value)
     if origin is tuple:

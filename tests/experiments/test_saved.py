@@ -9,8 +9,9 @@ import pytest
 
 from adjourn.experiments import saved
 from adjourn.experiments.families import judging_case, reasoning_case
-from adjourn.experiments.saved import SavedResult, load_frame, load_result, to_frame
+from adjourn.experiments.saved import SavedResult, from_data, load_frame, load_result, to_frame
 from adjourn.model import Estimate, InputError, ParameterError
+from adjourn.model.errors import FileFormatError
 
 
 @dataclass(frozen=True)
@@ -100,3 +101,9 @@ def test_files_that_cannot_be_written_or_read_are_clear_errors(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1 not really")
     with pytest.raises(InputError, match=r"x\.parquet"):
         load_result(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize(("field", "value"), [("pair", ["one", "two"]), ("pair", [1, 2]), ("nothing", 3), ("parts", [{"name": -1}])])
+def test_a_result_whose_words_or_numbers_are_none_is_refused(example, field, value):
+    with pytest.raises(FileFormatError, match="is no (str|int)"):
+        from_data({**example.to_json(), field: value}, "here")
