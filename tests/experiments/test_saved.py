@@ -105,5 +105,5 @@ def test_files_that_cannot_be_written_or_read_are_clear_errors(tmp_path):
 
 @pytest.mark.parametrize(("field", "value"), [("pair", ["one", "two"]), ("pair", [1, 2]), ("nothing", 3), ("parts", [{"name": -1}])])
 def test_a_result_whose_words_or_numbers_are_none_is_refused(example, field, value):
-    with pytest.raises(FileFormatError, match="is no (str|int)"):
+    with pytest.raises(FileFormatError, match=r"is no (str|int)"):
         from_data({**example.to_json(), field: value}, "here")
