@@ -207,6 +207,15 @@ class _Texts:
         return cls(advocate, aggregator if protocol.merges else protocol.advocates * advocate, judge)
 
 
+_SPEAKERS = ("advocate", "aggregator", "judge")
+
+
+def _spoken(tokens: JudgingTokens) -> tuple[float, float, float]:
+    """Return the expected completion tokens of a call of each role whose texts prompts repeat, in the order of ``_SPEAKERS``."""
+    advocate, aggregator, judge = map(tokens.completion, _SPEAKERS)
+    return advocate, aggregator, judge
+
+
 def _round_prompts(protocol: Debate, tokens: JudgingTokens, texts: _Texts, r: int) -> tuple[float, float, float]:
     """Prompt tokens of all advocates, all aggregators and the judge in round r."""
     earlier = (r - 1) * (2 * texts.side + texts.judge)
@@ -217,11 +226,8 @@ def _round_prompts(protocol: Debate, tokens: JudgingTokens, texts: _Texts, r: in
 
 def _debate_lines(protocol: Debate, tokens: JudgingTokens, model: str) -> list[CostLine]:
     held = np.arange(protocol.rounds + 1)
-    limit = float(tokens.max_completion)
-    texts = (
-        _Texts.of(protocol, tokens.completion("advocate"), tokens.completion("aggregator"), tokens.completion("judge")),
-        _Texts.of(protocol, limit, limit, limit),
-    )
+    limit, means = float(tokens.max_completion), _spoken(tokens)
+    texts = _Texts.of(protocol, *means), _Texts.of(protocol, limit, limit, limit)
     prompts = np.zeros((2, 3, protocol.rounds + 1))
     for case, text in enumerate(texts):
         for r in range(1, protocol.rounds + 1):
@@ -229,10 +235,9 @@ def _debate_lines(protocol: Debate, tokens: JudgingTokens, model: str) -> list[C
     jurors = protocol.jurors * (held > 0)
     read = [jurors * (tokens.prompt + held * (2 * text.side + text.judge)) for text in texts]
     counts = (2 * protocol.advocates * held, 2 * protocol.merges * held, held)
-    means = (tokens.completion("advocate"), tokens.completion("aggregator"), tokens.completion("judge"))
     lines = [
         CostLine(role, model, calls, prompts[0, i], prompts[1, i], mean)
-        for i, (role, calls, mean) in enumerate(zip(("advocate", "aggregator", "judge"), counts, means, strict=True))
+        for i, (role, calls, mean) in enumerate(zip(_SPEAKERS, counts, means, strict=True))
     ]
     lines.append(CostLine("juror", model, jurors, read[0], read[1], tokens.completion("juror")))
     return [line for line in lines if line.calls.any()]
@@ -241,12 +246,9 @@ def _debate_lines(protocol: Debate, tokens: JudgingTokens, model: str) -> list[C
 def debate_round_tokens(protocol: Debate, population: JudgingPopulation, round_: int) -> float:
     """Return the expected tokens, prompt and completion, of one round of a debate (without jurors)."""
     tokens = population.tokens
-    texts = _Texts.of(protocol, tokens.completion("advocate"), tokens.completion("aggregator"), tokens.completion("judge"))
-    written = (
-        2 * protocol.advocates * tokens.completion("advocate")
-        + 2 * protocol.merges * tokens.completion("aggregator")
-        + tokens.completion("judge")
-    )
+    advocate, aggregator, judge = _spoken(tokens)
+    texts = _Texts.of(protocol, advocate, aggregator, judge)
+    written = 2 * protocol.advocates * advocate + 2 * protocol.merges * aggregator + judge
     return sum(_round_prompts(protocol, tokens, texts, round_)) + written
 
 

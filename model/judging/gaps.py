@@ -176,11 +176,12 @@ class GapLaw:
     """What every gap law offers; ``e`` is an array of effective differences."""
 
     law: ClassVar[str]
+    tie: float
 
     @property
     def tie_gap(self) -> float:
         """Gaps of at most this size are ties."""
-        return 0.0
+        return self.tie
 
     def mean_tie(self, count: int) -> float:
         """Means of ``count`` gaps of at most this size are ties."""
@@ -283,11 +284,6 @@ class GaussianGap(GapLaw):
         require_positive("factor", self.factor, high=10, low=0.1)
 
     @property
-    def tie_gap(self) -> float:
-        """Gaps of at most this size are ties."""
-        return self.tie
-
-    @property
     def error_variance(self) -> float:
         """Variance of one judgement's noise on the scale of e."""
         return self.sd**2
@@ -341,11 +337,6 @@ class BetaGap(GapLaw):
         require_positive("nu", self.nu, high=1e4, low=0.05)
         require_positive("scale", self.scale, high=100, low=1e-3)
         require_range("tie", self.tie, 0, 1)
-
-    @property
-    def tie_gap(self) -> float:
-        """Gaps of at most this size are ties."""
-        return self.tie
 
     def mean_tie(self, count: int) -> float:
         """Means of ``count`` gaps of at most this size are ties: half a step of the sum, which steps as one gap does."""
@@ -420,11 +411,6 @@ class ZeroInflatedBetaGap(GapLaw):
         require_positive("scale", self.scale, high=100, low=1e-3)
         require_range("zero", self.zero, 0, 0.99)
         require_range("tie", self.tie, 0, 1)
-
-    @property
-    def tie_gap(self) -> float:
-        """Gaps of at most this size are ties."""
-        return self.tie
 
     def mean_tie(self, count: int) -> float:
         """Means of ``count`` gaps of at most this size are ties."""
